@@ -1,0 +1,1 @@
+"""Jaxpr to StableHLO."""

@@ -1,0 +1,1 @@
+"""PJRT: backends, devices, shardings, arrays, compiling, caches and dispatch."""
