@@ -15,14 +15,18 @@ from xtrace.core.pytree import PyTreeDef
 
 @dataclass(frozen=True)
 class Difference:
-    """One place where a tree fails to be a prefix of another, `told` with {a} and {b} for the names of the two."""
+    """One place where a tree fails to be a prefix of another: what it has there, and what the other has."""
 
     path: tuple[Any, ...]
-    told: str
+    ours: str
+    theirs: str = ""
+    hint: str = ""
 
-    def sentence(self, a: str, b: str) -> str:
+    def sentence(self, a: str, b: str, have: str = "has") -> str:
+        """Say it, with `a` and `b` for the names of the two trees."""
         where = f"at {pytree.keystr(self.path)}" if self.path else "at the root"
-        return f"{where} {self.told.replace('{a}', a).replace('{b}', b)}"
+        contrast = f" where {b} {have} {self.theirs}" if self.theirs else ""
+        return f"{where} {a} {self.ours}{contrast}{self.hint}"
 
 
 def differences(tree: Any, full: PyTreeDef, is_leaf: Any = None, none_is_leaf: bool = False) -> list[Difference]:
@@ -44,21 +48,18 @@ def _walk(tree: Any, full: PyTreeDef, is_leaf: Any, none_is_leaf: bool, path: tu
     if other is None or node[0] is not other[0]:
         theirs = "a leaf" if other is None else _a_type(other[0])
         hint = "; None is a tree without leaves, so it matches None only" if tree is None else ""
-        yield Difference(path, f"{{a}} has {_a_type(node[0])} where {{b}} has {theirs}{hint}")
+        yield Difference(path, f"has {_a_type(node[0])}", theirs, hint)
     elif isinstance(tree, dict) and set(tree) != (keys := set(_dict_keys(other))):
         lacks = [repr(k) for k in keys - set(tree)]
         extra = [repr(k) for k in set(tree) - keys]
         parts = [f"lacks the key{_list(lacks)}"] * bool(lacks)
         parts += [f"has {'a key' if len(extra) == 1 else 'keys'} too many, {', '.join(sorted(extra))}"] * bool(extra)
-        yield Difference(path, "{a} " + " and ".join(parts))
+        yield Difference(path, " and ".join(parts))
     elif len(pairs) != len(children):
-        name = _type_name(node[0])
-        yield Difference(path, f"{{a}} has a {name} of length {len(pairs)} where {{b}} has one of length {len(children)}")
+        yield Difference(path, f"has {_a_type(node[0])} of length {len(pairs)}", f"one of length {len(children)}")
     elif not _equal(node[1], other[1]):
-        name = _type_name(node[0])
-        yield Difference(
-            path, f"{{a}} has a {name} with metadata {node[1]!r} where {{b}} has one with metadata {other[1]!r}"
-        )
+        ours = f"has {_a_type(node[0])} with metadata {node[1]!r}"
+        yield Difference(path, ours, f"one with metadata {other[1]!r}")
     else:
         for (key, child), sub in zip(pairs, children):
             yield from _walk(child, sub, is_leaf, none_is_leaf, (*path, key))
@@ -100,7 +101,8 @@ def show(treedef: PyTreeDef, limit: int = 400) -> str:
 
 
 def _finish(found: list[Difference], head: str, a: tuple[str, PyTreeDef], b: tuple[str, PyTreeDef]) -> str:
-    more = f" (and {len(found) - 1} more such places)" if len(found) > 1 else ""
+    others = len(found) - 1
+    more = f" (and {others} more such place{'s' * (others > 1)})" if others > 0 else ""
     return f"{head}{more}\n  {a[0]}: {show(a[1])}\n  {b[0]}: {show(b[1])}"
 
 
@@ -117,8 +119,8 @@ def prefix_message(prefix: Any, full: PyTreeDef, name: str, none_is_leaf: bool) 
     """The error text for a `name` (as the user calls it) that isn't a prefix of the values' structure `full`."""
     found = differences(prefix, full, None, none_is_leaf)
     registry = pytree.none_leaf_registry if none_is_leaf else pytree.default_registry
-    detail = f", but {found[0].sentence('it', 'the values')}" if found else ""
-    head = f"{name} must be a tree prefix of the values it describes{detail.replace(' the values has', ' the values have')}"
+    detail = f", but {found[0].sentence('it', 'the values', 'have')}" if found else ""
+    head = f"{name} must be a tree prefix of the values it describes{detail}"
     return _finish(found, head, (name, registry.flatten(prefix)[1]), ("values", full))
 
 
