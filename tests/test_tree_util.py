@@ -26,7 +26,10 @@ def test_node_functions():
     tree_util.register_pytree_node(Pair, lambda p: ((p.x, p.y), "meta"), lambda meta, xy: Pair(*xy))
     assert tree.leaves(Pair(1, [2, 3])) == [1, 2, 3]
     assert str(tree.structure(Pair(1, 2))) == "PyTreeDef(CustomNode(Pair[meta], [*, *]))"
-    assert [tree_util.keystr(p) for p, _ in tree.leaves_with_path(Pair(1, 2))] == ["[<flat index 0>]", "[<flat index 1>]"]
+    assert [tree_util.keystr(p) for p, _ in tree.leaves_with_path(Pair(1, 2))] == [
+        "[<flat index 0>]",
+        "[<flat index 1>]",
+    ]
     with pytest.raises(ValueError, match="Duplicate.*Pair"):
         tree_util.register_static(Pair)
 

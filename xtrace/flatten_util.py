@@ -98,7 +98,7 @@ class Unravel:
                 f"got {vector.dtype}. Write unravel(vector.astype({str(self.vector_dtype)!r}))."
             )
         leaves = []
-        for start, end, shape, dtype in zip((0, *self._ends), self._ends, self.shapes, self.dtypes):
+        for start, end, shape, dtype in zip((0, *self._ends[:-1]), self._ends, self.shapes, self.dtypes, strict=True):
             piece = lax.reshape(lax.slice(vector, (start,), (end,)), shape)
             leaves.append(piece if self.vector_dtype is None else lax.convert_element_type(piece, dtype))
         return self.treedef.unflatten(leaves)

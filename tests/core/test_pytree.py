@@ -167,9 +167,7 @@ def test_is_leaf():
 
 
 def test_is_leaf_with_path():
-    pairs = pytree.tree_leaves_with_path(
-        [1, (2, 3)], is_leaf=lambda path, x: len(path) == 1, is_leaf_takes_path=True
-    )
+    pairs = pytree.tree_leaves_with_path([1, (2, 3)], is_leaf=lambda path, x: len(path) == 1, is_leaf_takes_path=True)
     assert pairs == [((SequenceKey(0),), 1), ((SequenceKey(1),), (2, 3))]
     out = pytree.tree_map_with_path(
         lambda path, x, y: (keystr(path), x, y),
@@ -246,7 +244,9 @@ def test_mismatch_messages(first, second, told):
     shown = [str(pytree.tree_structure(t)).removeprefix("PyTreeDef(").removesuffix(")") for t in (first, second)]
     with pytest.raises(ValueError) as info:
         pytree.tree_map(lambda x, y: x, first, second)
-    assert str(info.value) == f"tree_map: tree 2 doesn't match tree 1: {told}\n  tree 1: {shown[0]}\n  tree 2: {shown[1]}"
+    assert (
+        str(info.value) == f"tree_map: tree 2 doesn't match tree 1: {told}\n  tree 1: {shown[0]}\n  tree 2: {shown[1]}"
+    )
     with pytest.raises(ValueError) as info:
         pytree.tree_map_with_path(lambda path, x, y: x, first, second)
     assert str(info.value).startswith(f"tree_map_with_path: tree 2 doesn't match tree 1: {told}\n")
@@ -284,7 +284,9 @@ def test_errors_of_the_function_pass_through():
         pytree.tree_map(lambda x, y: x / y, [1], [0])
 
 
-@pytest.mark.parametrize("call", [pytree.tree_leaves, pytree.tree_flatten, pytree.tree_structure, pytree.tree_leaves_with_path])
+@pytest.mark.parametrize(
+    "call", [pytree.tree_leaves, pytree.tree_flatten, pytree.tree_structure, pytree.tree_leaves_with_path]
+)
 def test_unsortable_keys_are_named(call):
     with pytest.raises(ValueError) as info:
         call([1, {"x": {"a": 1, 2: 3}}])
@@ -324,7 +326,9 @@ def test_flatten_prefix_of_arguments():
         "  vmap in_axes: (*, {'a': *, 'c': *}, *)\n"
         "  values: ((*, *), {'a': *, 'b': [*, *]}, None)"
     )
-    with pytest.raises(ValueError, match="at the root it has a tuple of length 2 where the values have one of length 3"):
+    with pytest.raises(
+        ValueError, match="at the root it has a tuple of length 2 where the values have one of length 3"
+    ):
         flat((0, 0))
     with pytest.raises(ValueError, match="at the root it has a list where the values have a tuple"):
         flat([0, 0, 0])

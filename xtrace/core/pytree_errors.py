@@ -61,7 +61,7 @@ def _walk(tree: Any, full: PyTreeDef, is_leaf: Any, none_is_leaf: bool, path: tu
         ours = f"has {_a_type(node[0])} with metadata {node[1]!r}"
         yield Difference(path, ours, f"one with metadata {other[1]!r}")
     else:
-        for (key, child), sub in zip(pairs, children):
+        for (key, child), sub in zip(pairs, children, strict=True):
             yield from _walk(child, sub, is_leaf, none_is_leaf, (*path, key))
 
 
