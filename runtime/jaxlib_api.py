@@ -1,15 +1,28 @@
 """The seam: the only file that touches jaxlib's private names and knows its versions.
 
 It is a leaf: it imports nothing of xtrace, so every layer may import it.
+
+jaxlib's C++ looks up a few Python names in the package `jax` at run time. We never want that import: the
+package may be absent, or it may be installed and would then replace process-wide state. Two cures:
+`prime_shardings` and `prime_arrays` let C++ resolve and keep our classes once, and `without_jax` runs
+the calls that repeat their lookup every time with stand-in modules in place.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxlib import _jax
-from jaxlib import xla_client as xc
-from jaxlib.version import __version__ as jaxlib_version
+# 0 would print a line per device at client creation. Read by the C++ runtime when it is loaded.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib import _jax  # noqa: E402
+from jaxlib import xla_client as xc  # noqa: E402
+from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
 VERSION: int = xc._version
 
@@ -26,9 +39,24 @@ set_post_hook_state = _jax.jax_jit.set_post_hook_state
 pjit = _jax.pjit
 PjitFunctionCache = _jax.PjitFunctionCache
 batched_device_put = _jax.batched_device_put
+batched_block_until_ready = _jax.batched_block_until_ready
 CompileOptions = xc.CompileOptions
 DeviceList = xc.DeviceList
 DeviceAssignment = xc.DeviceAssignment
+HostBufferSemantics = xc.HostBufferSemantics
+ArrayCopySemantics = xc.ArrayCopySemantics
+#: The class that C++ derives ArrayImpl from; its metaclass is plain `type` in older jaxlibs.
+ArrayBase = _jax.Array
+
+Sharding = xc.Sharding
+SingleDeviceSharding = xc.SingleDeviceSharding
+NamedSharding = xc.NamedSharding
+GSPMDSharding = xc.GSPMDSharding
+HloSharding = xc.HloSharding
+OpSharding = xc.OpSharding
+Memory = xc.Memory
+check_and_canonicalize_memory_kind = _jax.check_and_canonicalize_memory_kind
+set_pspec_unconstrained = _jax.set_pspec_unconstrained
 
 XlaRuntimeError: type[Exception] = _jax.JaxRuntimeError if hasattr(_jax, "JaxRuntimeError") else xc.XlaRuntimeError
 
@@ -45,6 +73,212 @@ else:
         """Return jaxlib's handler that wraps an execution result as an Array."""
         # Without _skip_checks, C++ calls back into a Python method that jax defines on ArrayImpl.
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Keeping the package jax out.
+
+_lock = threading.RLock()
+
+
+def _stand_ins() -> dict[str, types.ModuleType]:
+    names = ("jax", "jax._src", "jax.core", "jax._src.sharding_impls", "jax._src.named_sharding", "jax._src.literals")
+    modules = {name: types.ModuleType(name) for name in names}
+    impls: Any = modules["jax._src.sharding_impls"]
+    impls.SingleDeviceSharding = SingleDeviceSharding
+    impls.NamedSharding = NamedSharding
+    impls.GSPMDSharding = GSPMDSharding
+    impls.make_single_device_sharding = _single_device_sharding
+    named: Any = modules["jax._src.named_sharding"]
+    named.NamedSharding = NamedSharding
+    literals: Any = modules["jax._src.literals"]
+    literals.TypedNdArray = type("TypedNdArray", (), {})
+    return modules
+
+
+def _single_device_sharding(device: Any, *, memory_kind: Any = None, **_: Any) -> Any:
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+_MODULES = _stand_ins()
+#: What the calls that look up at every call read.
+_REPEATED = {name: _MODULES[name] for name in ("jax", "jax._src.sharding_impls")}
+
+
+def _run_with(stand_ins: dict[str, types.ModuleType], call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    modules = sys.modules
+    with _lock:
+        present = modules.get("jax")
+        if present is not None:  # imported by the user, whose process it is; or we are nested
+            return call(*args)
+        modules.update(stand_ins)
+        try:
+            return call(*args)
+        finally:
+            for name in stand_ins:
+                modules.pop(name, None)
+
+
+def without_jax(call: Callable[..., Any], *args: Any) -> Any:
+    """Run a jaxlib function that looks up `jax._src.sharding_impls` at every call, without importing jax."""
+    return _run_with(_REPEATED, call, args)
+
+
+def prime_shardings(check_spec: Callable[[Any, Any], None], mesh: Any, spec: Any) -> None:
+    """Make C++ keep `check_spec(mesh, spec)` as the function that validates every NamedSharding."""
+    named: Any = _MODULES["jax._src.named_sharding"]
+    named.check_pspec = check_spec
+    _run_with(_MODULES, NamedSharding, (mesh, spec))
+
+
+def prime_arrays(aval: Any, sharding: Any, device: Any) -> None:
+    """Make C++ keep the class of `aval` as its ShapedArray; needs a device, so it is done with the first client."""
+    core: Any = _MODULES["jax.core"]
+    core.ShapedArray = type(aval)
+
+    def touch() -> None:
+        import numpy as np
+
+        array = batched_device_put(aval, sharding, [np.zeros(aval.shape, aval.dtype)], [device], True, True)
+        array._arrays  # noqa: B018
+        array._fully_replicated_shard()
+        array.unsafe_buffer_pointer()
+        array._copy_single_device_array_to_host_async()
+
+    _run_with(_MODULES, touch, ())
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Arrays.
+
+_single_to_numpy = ArrayImpl._single_device_array_to_np_array_did_copy
+
+if hasattr(ArrayImpl, "_to_np_array_did_copy"):
+
+    def to_numpy(array: Any) -> tuple[Any, bool]:
+        """Return (the NumPy array of a fully addressable Array, whether it is a copy)."""
+        return ArrayImpl._to_np_array_did_copy(array)
+
+else:
+
+    def to_numpy(array: Any) -> tuple[Any, bool]:
+        """Return (the NumPy array of an Array held whole by its first device, whether it is a copy)."""
+        return without_jax(_single_to_numpy, array)
+
+
+#: Whether `to_numpy` assembles arrays that are split over devices.
+TO_NUMPY_ASSEMBLES: bool = hasattr(ArrayImpl, "_to_np_array_did_copy")
+
+
+def _guarded_attribute(name: str) -> Any:
+    """Read an attribute's C++ getter through `without_jax` from now on, for whoever reads it."""
+    native = ArrayImpl.__dict__[name]
+    guarded = property(lambda array: without_jax(native.__get__, array, ArrayImpl), native.__set__)
+    setattr(ArrayImpl, name, guarded)
+    return native.__get__
+
+
+_get_arrays = _guarded_attribute("_arrays")
+_guarded_attribute("__cuda_array_interface__")  # probed with hasattr by other libraries
+
+
+def device_arrays(array: Any) -> list[Any]:
+    """The single-device Arrays that make up `array`, in the order of its sharding's addressable devices."""
+    return list(without_jax(_get_arrays, array, ArrayImpl))
+
+
+def replicated_shard(array: Any) -> Any:
+    """One device's Array of a fully replicated `array`."""
+    return without_jax(ArrayImpl._fully_replicated_shard, array)
+
+
+def assemble(aval: Any, sharding: Any, arrays: list[Any], committed: bool) -> Any:
+    """Make one Array of single-device Arrays; they must fit the sharding, nothing is checked."""
+    return ArrayImpl(aval, sharding, arrays, committed=committed, _skip_checks=True)
+
+
+def rewrap(array: Any, aval: Any, sharding: Any, committed: bool) -> Any:
+    """The same buffers under another aval, sharding of the same devices, or committedness."""
+    return ArrayImpl(aval, sharding, device_arrays(array), committed=committed, _skip_checks=True)
+
+
+def copy_to_devices(arrays: Sequence[Any], shardings: Sequence[Any], semantics: Any) -> list[Any]:
+    """Copy Arrays to the devices of `shardings`, shard for shard. Deleted inputs would crash: check before."""
+    return _jax.batched_copy_array_to_devices_with_sharding(
+        arrays, [s._internal_device_list for s in shardings], shardings, [semantics] * len(arrays)
+    )
+
+
+if hasattr(_jax, "batched_copy_to_host_async"):
+    batched_copy_to_host_async: Callable[[Sequence[Any]], None] = _jax.batched_copy_to_host_async
+else:
+
+    def batched_copy_to_host_async(arrays: Sequence[Any]) -> None:
+        """Start copying Arrays to host memory."""
+        for array in arrays:
+            if len(array._sharding._internal_device_list) == 1:
+                without_jax(ArrayImpl._copy_single_device_array_to_host_async, array)
+            else:
+                for shard in device_arrays(array):
+                    without_jax(ArrayImpl._copy_single_device_array_to_host_async, shard)
+
+
+def to_dlpack(array: Any, stream: Any = None) -> Any:
+    """A DLPack capsule that shares the memory of a single-device Array."""
+    return without_jax(_jax.buffer_to_dlpack_managed_tensor, array, stream)
+
+
+def from_dlpack(capsule: Any, device: Any, stream: Any = None, copy: bool | None = None) -> Any:
+    """An Array on `device` that shares the memory of a DLPack capsule (a copy where it has to be)."""
+    return without_jax(_jax.dlpack_managed_tensor_to_buffer, capsule, device, stream, copy)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Clients and plugins.
+
+
+def make_cpu_client(num_devices: int | None, **distributed: Any) -> Any:
+    """A client of `num_devices` CPU devices (None: one, or what XLA_FLAGS says)."""
+    return xc.make_cpu_client(num_devices=num_devices, **distributed)
+
+
+def load_plugin(platform: str, library: str) -> Any:
+    """Load a PJRT plugin's shared library, once per process; returns its C API."""
+    if _jax.pjrt_plugin_loaded(platform):
+        return _LOADED_PLUGINS[platform]
+    c_api = _jax.load_pjrt_plugin(platform, library, None)
+    _LOADED_PLUGINS[platform] = c_api
+    return c_api
+
+
+_LOADED_PLUGINS: dict[str, Any] = {}
+
+
+def initialize_plugin(platform: str) -> None:
+    """Initialise a loaded plugin, once per process."""
+    if not _jax.pjrt_plugin_initialized(platform):
+        _jax.initialize_pjrt_plugin(platform)
+
+
+def make_plugin_client(platform: str, options: dict[str, Any]) -> Any:
+    """A client of an initialised plugin."""
+    return xc.make_c_api_client(platform, options, None)
+
+
+def gpu_client_options() -> dict[str, Any]:
+    """The memory options that a GPU client takes from XLA_PYTHON_CLIENT_* variables."""
+    return xc.generate_pjrt_gpu_plugin_options()
+
+
+def compile_only_devices(c_api: Any, topology: str, options: dict[str, Any]) -> list[Any]:
+    """Devices of a described, absent topology; their client compiles but doesn't run."""
+    return list(_jax.get_c_api_topology(c_api, topology, options)._make_compile_only_devices())
+
+
+register_custom_call_target = xc.register_custom_call_target
+register_custom_call_handler = xc.register_custom_call_handler
+register_custom_type = xc.register_custom_type
+register_custom_type_handler = xc.register_custom_type_handler
 
 
 __all__ = [name for name in globals() if not name.startswith("_")] + ["jaxlib_version"]
