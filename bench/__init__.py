@@ -1,0 +1,1 @@
+"""Measurements against JAX, side by side: `python -m bench`."""

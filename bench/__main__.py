@@ -1,0 +1,140 @@
+"""Measure xtrace against JAX, side by side.
+
+Every case runs for one library in a process of its own, then for the other, in an order that alternates from round to
+round; what counts is the median over the rounds and the ratio of the two medians. JAX comes from the `bench` extra, or
+from another interpreter:
+
+    python -m bench                                       everything, three rounds
+    python -m bench --case eager --case dispatch --rounds 7
+    python -m bench --python-jax ~/with-jax/bin/python --json results.json
+    python -m bench --module jax                          JAX against itself: how much the machine's noise is worth
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench import report
+from bench.worker import CASES
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMEOUT = 300
+
+
+def environment() -> dict[str, str]:
+    """The CPU only, and no compile cache on disk: each process does all its work."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XTRACE_", "XLA_FLAGS"))}
+    return kept | {"JAX_PLATFORMS": "cpu", "XTRACE_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+
+
+def measure(python: str, module: str, case: str) -> dict[str, float]:
+    """Run one case in a fresh process; raises RuntimeError with the last line of its stderr when it fails."""
+    command = [python, "-c", f"import {module}"] if case == "import" else [python, "-m", "bench.worker", case, module]
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"still running after {TIMEOUT} s") from None
+    wall = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
+    if case in ("import", "first_call"):
+        return {"process": wall}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def run(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]]) -> tuple[report.Samples, dict[str, str]]:
+    """Measure; returns the samples by case and metric, and the error of each (case, side) that failed."""
+    samples: report.Samples = {}
+    errors: dict[str, str] = {}
+    for python, module in sides.values():  # byte-compiles both, so that the first round imports as the others do
+        subprocess.run([python, "-c", f"import {module}.numpy"], cwd=ROOT, env=environment(), capture_output=True)
+    total = rounds * len(cases) * 2
+    done = 0
+    for turn in range(rounds):
+        for index, case in enumerate(cases):
+            order = list(sides.items())
+            if (turn + index) % 2:
+                order.reverse()
+            for side, (python, module) in order:
+                done += 1
+                if f"{case} {side}" in errors:
+                    continue
+                progress(f"[{done}/{total}] round {turn + 1}, {case}, {module}")
+                try:
+                    measured = measure(python, module, case)
+                except RuntimeError as error:
+                    errors[f"{case} {side}"] = str(error)
+                    continue
+                for metric, value in measured.items():
+                    samples.setdefault((case, metric), {}).setdefault(side, []).append(value)
+    progress("")
+    order_of = {case: i for i, case in enumerate(cases)}
+    return dict(sorted(samples.items(), key=lambda item: order_of[item[0][0]])), errors
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", action="append", choices=["import", *CASES], help="only this case; repeat for more")
+    parser.add_argument("--rounds", type=int, default=3, help="processes per case and library (default: 3)")
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that has xtrace (default: this one)")
+    parser.add_argument("--python-jax", help="the interpreter that has JAX (default: this one)")
+    parser.add_argument("--module", default="xtrace", help="what to measure against JAX (default: xtrace)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples as JSON too")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when a wanted ratio is missed")
+    args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    if args.python_jax is None:
+        if importlib.util.find_spec("jax") is None:
+            print(
+                "bench: error: JAX is not installed here: pip install 'xtrace[bench]', "
+                "or name an interpreter that has it with --python-jax",
+                file=sys.stderr,
+            )
+            return 2
+        args.python_jax = sys.executable
+    cases = args.case or ["import", *CASES]
+    sides = {"ours": (args.python, args.module), "jax": (args.python_jax, "jax")}
+    start = time.perf_counter()
+    samples, errors = run(cases, args.rounds, sides)
+    rows = report.rows(samples)
+    print(report.table(rows, args.module))
+    for what, error in errors.items():
+        print(f"failed: {what}: {error}")
+    judged = [row for row in rows if row.met is not None]
+    print(
+        f"\n{sum(bool(row.met) for row in judged)} of {len(judged)} wanted ratios reached; "
+        f"{args.rounds} rounds in {time.perf_counter() - start:.0f} s"
+    )
+    if args.json is not None:
+        record = {
+            "machine": {"system": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
+            "rounds": args.rounds,
+            "module": args.module,
+            "rows": [row.as_json() for row in rows],
+            "errors": errors,
+        }
+        args.json.write_text(json.dumps(record, indent=2) + "\n")
+    return int(args.check and (bool(errors) or not all(row.met for row in judged)))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,98 @@
+"""Medians, ratios and the table."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from bench import wanted
+
+Samples = dict[tuple[str, str], dict[str, list[float]]]
+
+
+@dataclass
+class Row:
+    """One metric of one case: median seconds of each side, their ratio, and the ratio that is wanted at most."""
+
+    case: str
+    metric: str
+    ours: float | None
+    jax: float | None
+    ratio: float | None
+    wanted: float | None
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the wanted ratio is reached; None where nothing is asked; a case that failed has not reached it."""
+        if self.wanted is None:
+            return None
+        return self.ratio is not None and self.ratio <= self.wanted
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"met": self.met}
+
+
+def rows(samples: Samples) -> list[Row]:
+    """Turn what the workers measured, (case, metric) → side → seconds, into rows in the order of measuring."""
+    result = []
+    for (case, metric), sides in samples.items():
+        ours, jax = (statistics.median(sides[side]) if sides.get(side) else None for side in ("ours", "jax"))
+        ratio = ours / jax if ours is not None and jax else None
+        result.append(Row(case, metric, ours, jax, ratio, wanted.wanted(case, metric), sides))
+    growth = {row.metric: row for row in result if row.case == "growth"}
+    if growth:
+        last = max(i for i, row in enumerate(result) if row.case == "growth")
+        result.insert(last + 1, _growth_of_itself(growth))
+    return result
+
+
+def _growth_of_itself(growth: dict[str, Row]) -> Row:
+    """How much dearer an operation gets in a long program, for each side alone: here the ratio is not to JAX."""
+    long, short, limit = wanted.GROWTH_OF_ITSELF
+    ours, jax = (
+        getattr(growth[long], side) / getattr(growth[short], side) if getattr(growth[long], side) else None
+        for side in ("ours", "jax")
+    )
+    return Row("growth", "100,000 against 1,000, of itself", ours, jax, ours, limit)
+
+
+def seconds(value: float | None) -> str:
+    """A duration with three figures and the unit that suits it."""
+    if value is None:
+        return "failed"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def table(result: Iterable[Row], name: str) -> str:
+    """The rows as text, one line each; a case's name stands on its first line."""
+    lines = [("case", "metric", name, "jax", "ratio", "wanted", "")]
+    previous = None
+    for row in result:
+        unitless = "of itself" in row.metric
+        show = (lambda value: "failed" if value is None else f"{value:.2f}") if unitless else seconds
+        lines.append(
+            (
+                row.case if row.case != previous else "",
+                row.metric,
+                show(row.ours),
+                show(row.jax),
+                "" if row.ratio is None else f"{row.ratio:.3f}",
+                "" if row.wanted is None else f"≤ {row.wanted:.2f}",
+                {None: "", True: "ok", False: "missed"}[row.met],
+            )
+        )
+        previous = row.case
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        "  ".join(
+            cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+    return "\n".join([texts[0].rstrip(), "-" * len(texts[0]), *(text.rstrip() for text in texts[1:])])

@@ -1,0 +1,44 @@
+"""The ratios xtrace/JAX that are wanted, by case and metric."""
+
+from __future__ import annotations
+
+_TRACE = {"numpy_chain": 0.10, "mlp_adam": 0.20, "gpt_forward": 0.20, "gpt_gradient": 0.25}
+_LOWER = 0.25
+_RUN = 1.05
+
+_FIXED = {
+    ("import", "process"): 0.40,
+    ("first_call", "process"): 0.75,
+    ("dispatch", "one array"): 1.05,
+    ("dispatch", "100 leaves in and out"): 1.0,
+    ("eager", "x + y"): 1.0,
+    ("eager", "sin(x)"): 1.0,
+    ("eager", "dot(m, m)"): 1.0,
+    ("eager", "x[3]"): 0.25,
+    ("eager", "x[2:5]"): 0.25,
+    ("eager", "x.at[3].set(1.)"): 0.15,
+    ("eager", "zeros(16)"): 0.3,
+    ("eager", "relu(x)"): 0.15,
+    ("eager", "device_put(small)"): 0.3,
+    ("eager", "grad(sin)(1.)"): 0.25,
+    ("eager", "vmap(sin)(x)"): 0.3,
+    ("fresh_jit", "jit and trace"): 0.25,
+    ("growth", "trace per operation, 100,000"): 0.15,
+    ("growth", "gradient trace per operation, 5,000"): 0.12,
+    ("growth", "dispatch per leaf, 10,000 leaves"): 0.9,
+}
+
+#: Tracing an operation of the long chain against one of the short chain, both by xtrace.
+GROWTH_OF_ITSELF = ("trace per operation, 100,000", "trace per operation, 1,000", 1.3)
+
+
+def wanted(case: str, metric: str) -> float | None:
+    """The highest ratio that satisfies, or None where nothing is asked."""
+    kind = metric.split(",")[0]
+    if kind == "trace" and case in _TRACE:
+        return _TRACE[case]
+    if kind == "lower" and case in _TRACE:
+        return _LOWER
+    if metric == "run":
+        return _RUN
+    return _FIXED.get((case, metric))

@@ -1,0 +1,185 @@
+"""Measure one case for one library in this process, and print one JSON object: metric → seconds.
+
+python -m bench.worker CASE LIBRARY
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bench import programs
+from bench.programs import Library
+
+Measurements = dict[str, float]
+
+
+def once(action: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds that one run of `action` takes, and its result."""
+    gc.collect()
+    start = time.perf_counter()
+    result = action()
+    return time.perf_counter() - start, result
+
+
+def repeated(action: Callable[[], Any], budget: float = 0.15, batches: int = 7) -> float:
+    """Median seconds per run over batches that together take about `budget` seconds; the first runs don't count."""
+    result = action()
+    start = time.perf_counter()
+    for _ in range(3):
+        result = action()
+    estimate = (time.perf_counter() - start) / 3
+    count = max(1, int(budget / batches / max(estimate, 1e-7)))
+    samples = []
+    for _ in range(batches):
+        start = time.perf_counter()
+        for _ in range(count):
+            result = action()
+        wait(result)
+        samples.append((time.perf_counter() - start) / count)
+    return statistics.median(samples)
+
+
+def wait(result: Any) -> None:
+    """Block until every array in `result` is there."""
+    match result:
+        case tuple() | list():
+            for part in result:
+                wait(part)
+        case dict():
+            for part in result.values():
+                wait(part)
+        case _ if hasattr(result, "block_until_ready"):
+            result.block_until_ready()
+
+
+def fresh_trace(lib: Library, build: Callable[[Library], programs.Program]) -> tuple[float, Any, Any, Any]:
+    """Build a program from new function objects and trace it: seconds, traced, the jitted function, its arguments."""
+    function, args = build(lib)
+    jitted = lib.top.jit(function)
+    seconds, traced = once(lambda: jitted.trace(*args))
+    return seconds, traced, jitted, args
+
+
+def program(name: str, lib: Library) -> Measurements:
+    """Trace, lower, compile and run one program; the first trace and lowering of the process, and later ones."""
+    build = programs.PROGRAMS[name]
+    first_trace, traced, jitted, args = fresh_trace(lib, build)
+    first_lower, lowered = once(traced.lower)
+    compile_seconds, _ = once(lowered.compile)
+    placed = lib.top.device_put(args)
+    wait(jitted(*placed))
+    run_seconds = repeated(lambda: wait(jitted(*placed)), budget=0.5)
+    traces, lowerings = [], []
+    for _ in range(3):
+        seconds, traced, _, _ = fresh_trace(lib, build)
+        traces.append(seconds)
+        lowerings.append(once(traced.lower)[0])
+    return {
+        "trace, first": first_trace,
+        "trace, warm": statistics.median(traces),
+        "lower, first": first_lower,
+        "lower, warm": statistics.median(lowerings),
+        "compile": compile_seconds,
+        "run": run_seconds,
+    }
+
+
+def first_call(lib: Library) -> Measurements:
+    """One training step from nothing: the driver takes the time of the whole process."""
+    function, args = programs.mlp_adam(lib)
+    wait(lib.top.jit(function)(*args))
+    return {}
+
+
+def dispatch(lib: Library) -> Measurements:
+    """Calls of programs that are compiled already."""
+    one = lib.top.jit(lambda x: x + 1)
+    x = lib.top.device_put(np.ones(4, np.float32))
+    function, args = programs.tree_in_and_out(lib)
+    hundred = lib.top.jit(function)
+    (tree,) = lib.top.device_put(args)
+    return {
+        "one array": repeated(lambda: one(x)),
+        "100 leaves in and out": repeated(lambda: hundred(tree)),
+    }
+
+
+def eager(lib: Library) -> Measurements:
+    """Operations outside jit, on small arrays."""
+    xnp, top = lib.numpy, lib.top
+    x = top.device_put(np.linspace(0, 1, 16, dtype=np.float32))
+    y = top.device_put(np.ones(16, np.float32))
+    matrix = top.device_put(np.ones((16, 16), np.float32))
+    host = np.ones(16, np.float32)
+    actions: dict[str, Callable[[], Any]] = {
+        "x + y": lambda: x + y,
+        "sin(x)": lambda: xnp.sin(x),
+        "dot(m, m)": lambda: xnp.dot(matrix, matrix),
+        "x[3]": lambda: x[3],
+        "x[2:5]": lambda: x[2:5],
+        "x.at[3].set(1.)": lambda: x.at[3].set(1.0),
+        "zeros(16)": lambda: xnp.zeros(16),
+        "relu(x)": lambda: lib.nn.relu(x),
+        "device_put(small)": lambda: top.device_put(host),
+        "grad(sin)(1.)": lambda: top.grad(xnp.sin)(1.0),
+        "vmap(sin)(x)": lambda: top.vmap(xnp.sin)(x),
+    }
+    return {name: repeated(action) for name, action in actions.items()}
+
+
+def fresh_jit(lib: Library) -> Measurements:
+    """jit and trace a one-operation function that has never been seen."""
+    xnp = lib.numpy
+    x = np.ones(4, np.float32)
+    return {"jit and trace": repeated(lambda: lib.top.jit(lambda x: xnp.sin(x)).trace(x))}
+
+
+def growth(lib: Library) -> Measurements:
+    """What an operation costs in programs of growing length, and a leaf in growing trees."""
+
+    def per_operation(build: Callable[..., programs.Program], operations: int) -> float:
+        return fresh_trace(lib, partial(build, operations=operations))[0] / operations
+
+    per_operation(programs.numpy_chain, 1_000)  # fills the caches that any program fills
+    short = statistics.median(per_operation(programs.numpy_chain, 1_000) for _ in range(5))
+    long = per_operation(programs.numpy_chain, 100_000)
+    gradient = per_operation(programs.chain_gradient, 5_000)
+    (tree,) = lib.top.device_put((programs.leaves(10_000),))
+    touch = lib.top.jit(lambda tree: tree["leaf 0"] + 1, keep_unused=True)
+    return {
+        "trace per operation, 1,000": short,
+        "trace per operation, 100,000": long,
+        "gradient trace per operation, 5,000": gradient,
+        "dispatch per leaf, 10,000 leaves": repeated(lambda: touch(tree)) / 10_000,
+    }
+
+
+CASES: dict[str, Callable[[Library], Measurements]] = {
+    "first_call": first_call,
+    "dispatch": dispatch,
+    "eager": eager,
+    "fresh_jit": fresh_jit,
+    "growth": growth,
+    **{name: partial(program, name) for name in programs.PROGRAMS},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("library", help="xtrace or jax")
+    args = parser.parse_args()
+    print(json.dumps(CASES[args.case](Library(args.library))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Medians, ratios, what is wanted, and how it is printed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import report, wanted
+from bench.worker import CASES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_rows_hold_medians_and_their_ratio():
+    (row,) = report.rows({("eager", "x[3]"): {"ours": [1e-6, 9e-6, 2e-6], "jax": [8e-6, 1e-5, 4e-6]}})
+    assert (row.ours, row.jax, row.ratio, row.wanted, row.met) == (2e-6, 8e-6, 0.25, 0.25, True)
+
+
+def test_a_side_that_failed_has_no_ratio_and_misses():
+    (row,) = report.rows({("eager", "x[3]"): {"jax": [8e-6]}})
+    assert (row.ours, row.ratio, row.met) == (None, None, False)
+
+
+def test_growth_compares_xtrace_with_itself():
+    long, short, limit = wanted.GROWTH_OF_ITSELF
+    rows = report.rows(
+        {
+            ("growth", short): {"ours": [2e-6], "jax": [4e-5]},
+            ("growth", long): {"ours": [3e-6], "jax": [4e-5]},
+            ("dispatch", "one array"): {"ours": [1e-6], "jax": [1e-6]},
+        }
+    )
+    assert [row.case for row in rows] == ["growth", "growth", "growth", "dispatch"]
+    assert rows[2].ratio == pytest.approx(1.5) and rows[2].jax == 1.0
+    assert (rows[2].wanted, rows[2].met) == (limit, False)
+
+
+@pytest.mark.parametrize(
+    "value, text", [(None, "failed"), (1.234, "1.23 s"), (0.0456, "45.6 ms"), (5.2e-6, "5.2 µs"), (8.5e-7, "850 ns")]
+)
+def test_durations(value, text):
+    assert report.seconds(value) == text
+
+
+def test_table_lines_up():
+    text = report.table(
+        report.rows(
+            {
+                ("dispatch", "one array"): {"ours": [5e-6], "jax": [5e-6]},
+                ("dispatch", "100 leaves in and out"): {"ours": [1e-4], "jax": [5e-5]},
+                ("numpy_chain", "compile"): {"ours": [1.0], "jax": [2.0]},
+            }
+        ),
+        "xtrace",
+    )
+    assert text.splitlines() == [
+        "case         metric                 xtrace    jax  ratio  wanted",
+        "------------------------------------------------------------------------",
+        "dispatch     one array                5 µs   5 µs  1.000  ≤ 1.05      ok",
+        "             100 leaves in and out  100 µs  50 µs  2.000  ≤ 1.00  missed",
+        "numpy_chain  compile                   1 s    2 s  0.500",
+    ]
+
+
+@pytest.mark.parametrize(
+    "case, metric, ratio",
+    [
+        ("import", "process", 0.40),
+        ("first_call", "process", 0.75),
+        ("numpy_chain", "trace, warm", 0.10),
+        ("numpy_chain", "trace, first", 0.10),
+        ("gpt_gradient", "trace, warm", 0.25),
+        ("mlp_adam", "lower, warm", 0.25),
+        ("tree_100", "run", 1.05),
+        ("tree_100", "trace, warm", None),
+        ("mlp_adam", "compile", None),
+    ],
+)
+def test_wanted_ratios(case, metric, ratio):
+    assert wanted.wanted(case, metric) == ratio
+    assert case in ("import", *CASES)
+
+
+@pytest.mark.skipif(
+    subprocess.run([sys.executable, "-c", "import jax"], capture_output=True).returncode == 0, reason="JAX is here"
+)
+def test_without_jax_the_error_names_the_extra():
+    done = subprocess.run([sys.executable, "-m", "bench"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "bench: error: JAX is not installed here: pip install 'xtrace[bench]', "
+        "or name an interpreter that has it with --python-jax\n"
+    )
