@@ -123,6 +123,16 @@ def test_info_as_json(xtrace):
     assert set(facts) >= {"versions", "machine", "backends", "plugins", "caches", "environment"}
 
 
+def test_info_says_why_a_backend_is_missing(xtrace, monkeypatch):
+    monkeypatch.setenv("XTRACE_PLATFORMS", "quantum")
+    result = xtrace("info", "--json")
+    assert result.returncode == 0, result.stderr
+    facts = json.loads(result.stdout)
+    assert facts["backends"]["default"] is None
+    assert "names the unknown platform 'quantum'" in facts["backends"]["error"]
+    assert facts["environment"]["XTRACE_PLATFORMS"] == "quantum"
+
+
 def test_info_as_text(xtrace):
     result = xtrace("info")
     assert result.returncode == 0, result.stderr

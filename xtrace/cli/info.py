@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.metadata
-import importlib.util
 import json
 import os
 import platform
 import sys
-from pathlib import Path
 from typing import Any
 
+from xtrace.core.config import config
+from xtrace.runtime import backends, plugins
 from xtrace.version import __version__, jax_version
 
 NAME = "info"
 HELP = "show versions, backends, devices, plugins and caches"
 
 _PACKAGES = ("jaxlib", "ml_dtypes", "numpy", "scipy")
-#: Distributions that carry a PJRT plugin, and the library in each.
-_PLUGINS = {
-    "jax-cuda12-pjrt": "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
-    "jax-cuda13-pjrt": "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
-    "libtpu": "libtpu/libtpu.so",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def collect(flags: bool = False) -> dict[str, Any]:
     """Everything `xtrace info` shows, as plain data."""
-    from xtrace.core.config import config
-
     facts: dict[str, Any] = {
         "versions": {
             "xtrace": __version__,
@@ -69,30 +60,35 @@ def _version(distribution: str) -> str | None:
 
 
 def _plugins() -> dict[str, Any]:
+    """The library of each platform's plugin, and how to get one that is missing."""
     found: dict[str, Any] = {}
-    for distribution, library in _PLUGINS.items():
-        version = _version(distribution)
-        if version is None:
-            continue
-        path = Path(str(importlib.metadata.distribution(distribution).locate_file(library)))
-        found[distribution] = {"version": version, "library": str(path), "present": path.exists()}
+    for platform_name in plugins.known_platforms():
+        path, tried = plugins.find_library(platform_name)
+        found[platform_name] = {"library": path, "hardware present": plugins.hardware_present(platform_name)}
+        if path is None:
+            known = plugins.PLUGINS.get(platform_name)
+            found[platform_name]["to install it"] = known.install if known else "set PJRT_NAMES_AND_LIBRARY_PATHS"
+            found[platform_name]["looked for"] = "; ".join(tried)
     return found
 
 
 def _backends() -> dict[str, Any]:
-    """The default platform's devices; or the reason why there are none, which is what the reader is after."""
-    xt = importlib.import_module("xtrace")
+    """The clients and their devices; or the reason why there is none, which is what the reader is after."""
     try:
-        devices = xt.devices()
-        default = xt.default_backend()
+        default = backends.default_backend()
     except Exception as error:
         return {"default": None, "error": " ".join(str(error).split())}
-    client = devices[0].client
-    return {
-        "default": default,
-        "platform version": " ".join(str(client.platform_version).split()),
-        "devices": [{"id": d.id, "kind": d.device_kind, "process": d.process_index} for d in devices],
-    }
+    found: dict[str, Any] = {"default": default}
+    for name, client in backends.backends().items():
+        found[name] = {
+            "version": " ".join(str(client.platform_version).split()),
+            "devices": [
+                {"device": str(d), "kind": d.device_kind, "process": d.process_index} for d in client.devices()
+            ],
+        }
+    if failures := backends.platform_failures():
+        found["failed to start"] = {name: " ".join(reason.split()) for name, reason in failures.items()}
+    return found
 
 
 def _show(facts: dict[str, Any], indent: str = "") -> None:
@@ -107,8 +103,13 @@ def _show(facts: dict[str, Any], indent: str = "") -> None:
                 for item in value:
                     print(f"{indent}  " + ", ".join(f"{k} {v}" for k, v in item.items()))
             case _:
-                text = "none" if value is None or value == {} else value
-                print(f"{indent}{key:<{width}}  {text}")
+                print(f"{indent}{key:<{width}}  {_text(value)}")
+
+
+def _text(value: Any) -> str:
+    if value is None or value == {}:
+        return "none"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def main(args: argparse.Namespace) -> int:
