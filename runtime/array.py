@@ -315,7 +315,7 @@ def _format(self: Any, spec: str) -> str:
 def _hash(self: Any) -> int:
     raise TypeError(
         "unhashable type: 'jaxlib._jax.ArrayImpl'. Arrays are compared element by element, so they can't be keys of "
-        "dicts, members of sets or static arguments. Use a Python scalar (.item()), a tuple (.tolist()) or id(x) instead"
+        "dicts, members of sets or static arguments. Use a Python scalar (.item()), a tuple or id(x) instead"
     )
 
 

@@ -151,45 +151,49 @@ def prime_arrays(aval: Any, sharding: Any, device: Any) -> None:
 # ---------------------------------------------------------------------------------------------------------------
 # Arrays.
 
-_single_to_numpy = ArrayImpl._single_device_array_to_np_array_did_copy
 
-if hasattr(ArrayImpl, "_to_np_array_did_copy"):
+def _guarded_method(name: str) -> Callable[..., Any]:
+    native = getattr(ArrayImpl, name)
 
-    def to_numpy(array: Any) -> tuple[Any, bool]:
-        """Return (the NumPy array of a fully addressable Array, whether it is a copy)."""
-        return ArrayImpl._to_np_array_did_copy(array)
+    def method(array: Any, *args: Any) -> Any:
+        return without_jax(native, array, *args)
 
-else:
+    method.__name__, method.__doc__ = name, native.__doc__
+    setattr(ArrayImpl, name, method)
+    return method
 
-    def to_numpy(array: Any) -> tuple[Any, bool]:
-        """Return (the NumPy array of an Array held whole by its first device, whether it is a copy)."""
-        return without_jax(_single_to_numpy, array)
 
+def _guarded_attribute(name: str) -> Callable[[Any], Any]:
+    native = ArrayImpl.__dict__[name]
+
+    def read(array: Any) -> Any:
+        return without_jax(native.__get__, array, ArrayImpl)
+
+    setattr(ArrayImpl, name, property(read, native.__set__))
+    return read
+
+
+# These look jax up at every call; on the class, so that whoever calls them (other libraries probe
+# __cuda_array_interface__) is safe.
+_single_to_numpy = _guarded_method("_single_device_array_to_np_array_did_copy")
+replicated_shard = _guarded_method("_fully_replicated_shard")
+_single_to_host_async = _guarded_method("_copy_single_device_array_to_host_async")
+_guarded_method("unsafe_buffer_pointer")
+if hasattr(ArrayImpl, "unsafe_raw_buffer"):
+    _guarded_method("unsafe_raw_buffer")
+_read_arrays = _guarded_attribute("_arrays")
+_guarded_attribute("__cuda_array_interface__")
 
 #: Whether `to_numpy` assembles arrays that are split over devices.
 TO_NUMPY_ASSEMBLES: bool = hasattr(ArrayImpl, "_to_np_array_did_copy")
 
-
-def _guarded_attribute(name: str) -> Any:
-    """Read an attribute's C++ getter through `without_jax` from now on, for whoever reads it."""
-    native = ArrayImpl.__dict__[name]
-    guarded = property(lambda array: without_jax(native.__get__, array, ArrayImpl), native.__set__)
-    setattr(ArrayImpl, name, guarded)
-    return native.__get__
-
-
-_get_arrays = _guarded_attribute("_arrays")
-_guarded_attribute("__cuda_array_interface__")  # probed with hasattr by other libraries
+#: Return (the NumPy array of a fully addressable Array, whether it is a copy).
+to_numpy: Callable[[Any], tuple[Any, bool]] = getattr(ArrayImpl, "_to_np_array_did_copy", _single_to_numpy)
 
 
 def device_arrays(array: Any) -> list[Any]:
     """The single-device Arrays that make up `array`, in the order of its sharding's addressable devices."""
-    return list(without_jax(_get_arrays, array, ArrayImpl))
-
-
-def replicated_shard(array: Any) -> Any:
-    """One device's Array of a fully replicated `array`."""
-    return without_jax(ArrayImpl._fully_replicated_shard, array)
+    return list(_read_arrays(array))
 
 
 def assemble(aval: Any, sharding: Any, arrays: list[Any], committed: bool) -> Any:
@@ -217,10 +221,10 @@ else:
         """Start copying Arrays to host memory."""
         for array in arrays:
             if len(array._sharding._internal_device_list) == 1:
-                without_jax(ArrayImpl._copy_single_device_array_to_host_async, array)
+                _single_to_host_async(array)
             else:
                 for shard in device_arrays(array):
-                    without_jax(ArrayImpl._copy_single_device_array_to_host_async, shard)
+                    _single_to_host_async(shard)
 
 
 def to_dlpack(array: Any, stream: Any = None) -> Any:

@@ -33,12 +33,9 @@ jaxlib_api.set_pspec_unconstrained(UNCONSTRAINED)
 class UnreducedKind(enum.Enum):
     """How the parts of an unreduced array would be combined."""
 
-    sum = "sum"
-    max = "max"
-    min = "min"
-
-    def __repr__(self) -> str:
-        return self.value
+    sum = 1
+    max = 2
+    min = 3
 
 
 Axes = str | None | tuple[str, ...] | _Unconstrained
@@ -50,7 +47,8 @@ def _entry(axes: Any) -> Any:
         axes = tuple(axes)
         if any(a is None or a is UNCONSTRAINED for a in axes):
             raise ValueError(
-                f"an entry of a PartitionSpec is an axis name, a tuple of axis names, None or UNCONSTRAINED; got {axes!r}"
+                "an entry of a PartitionSpec is an axis name, a tuple of axis names, None or UNCONSTRAINED; "
+                f"got {axes!r}"
             )
         if not axes:
             return None
@@ -108,7 +106,8 @@ class PartitionSpec:
         self.unreduced = _axis_set("unreduced", unreduced)
         self.reduced = _axis_set("reduced", reduced)
         if self.unreduced:
-            self.unreduced_kind = UnreducedKind(unreduced_kind) if unreduced_kind is not None else UnreducedKind.sum
+            kind = UnreducedKind.sum if unreduced_kind is None else unreduced_kind
+            self.unreduced_kind = UnreducedKind[kind] if isinstance(kind, str) else UnreducedKind(kind)
         else:
             self.unreduced_kind = None
         used = {axis for entry in self._partitions for axis in (entry if isinstance(entry, tuple) else (entry,))}
@@ -188,7 +187,7 @@ class PartitionSpec:
         return self._hash
 
     def __reduce__(self) -> Any:
-        kind = self.unreduced_kind.value if self.unreduced_kind else None
+        kind = self.unreduced_kind.name if self.unreduced_kind else None
         return (_make, (self._partitions, self.unreduced, self.reduced, kind))
 
     def __repr__(self) -> str:
@@ -199,7 +198,7 @@ class PartitionSpec:
         if self.reduced:
             settings.append(f"reduced={{{', '.join(sorted(map(repr, self.reduced)))}}}")
         if self.unreduced_kind is not None:
-            settings.append(f"unreduced_kind={self.unreduced_kind.value}")
+            settings.append(f"unreduced_kind={self.unreduced_kind.name}")
         if settings:
             return f"P({parts}{', '.join(settings)})"
         return f"P({parts.rstrip(' ') if len(self._partitions) == 1 else parts.removesuffix(', ')})"

@@ -199,8 +199,8 @@ def _shard_shape(sharding: Any, shape: Shape) -> Shape:
     for i, (size, parts) in enumerate(zip(shape, tiles, strict=True)):
         if size % parts:
             raise IndivisibleError(
-                f"{sharding} implies that array axis {i} is partitioned {parts} times, but the dimension size is {size} "
-                f"(full shape: {shape}, per-dimension tiling factors: {tiles} should evenly divide the shape)"
+                f"{sharding} implies that array axis {i} is partitioned {parts} times, but the dimension size is "
+                f"{size} (full shape: {shape}, per-dimension tiling factors: {tiles} should evenly divide the shape)"
             )
     return tuple([size // parts for size, parts in zip(shape, tiles, strict=True)])
 

@@ -23,7 +23,7 @@ _batched_device_put = jaxlib_api.batched_device_put
 _DURING_CALL = jaxlib_api.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _enable_x64 = config.enable_x64.state
 
-#: (converts, method): how types that are neither arrays nor scalars are placed. Called with (x, place, committed).
+#: How types that are neither arrays nor scalars are placed. Called with (x, place, committed).
 put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {}
 
 
@@ -217,8 +217,8 @@ def put_leaf(x: Any, where: Any, donate: bool = False, may_alias: bool | None = 
 
 
 _INVALID_PLACE = (
-    "`device_put` only accepts None, a Sharding, a Device, a PartitionSpec (with a mesh set by set_mesh) or a pytree of "
-    "these as `device`. Received invalid value: "
+    "`device_put` only accepts None, a Sharding, a Device, a PartitionSpec (with a mesh set by set_mesh) or a pytree "
+    "of these as `device`. Received invalid value: "
 )
 
 
