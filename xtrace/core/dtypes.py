@@ -67,18 +67,21 @@ float16 = np.dtype("float16")
 
 _SIGNED = ("int8", "int16", "int32", "int64")
 _UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
-_NARROW_INTS = ("int2", "uint2", "int4", "uint4")
+_NARROW_INTS = ("int1", "uint1", "int2", "uint2", "int4", "uint4")
 _NARROW_FLOATS = tuple(
     name
     for name in (
-        "float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float4_e2m1fn"
+        "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e8m0fnu float8_e4m3b11fnuz "
+        "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
     ).split()
     if hasattr(ml_dtypes, name)
 )
 
 #: ml_dtypes' types by name: numpy reports them as kind "V" (or a lucky guess), so we keep our own table.
 _ML_KINDS: dict[np.dtype, str] = {np.dtype(getattr(ml_dtypes, n)): "f" for n in (*_NARROW_FLOATS, "bfloat16")}
-_ML_KINDS |= {np.dtype(getattr(ml_dtypes, n)): ("u" if n[0] == "u" else "i") for n in _NARROW_INTS if hasattr(ml_dtypes, n)}
+_ML_KINDS |= {
+    np.dtype(getattr(ml_dtypes, n)): ("u" if n[0] == "u" else "i") for n in _NARROW_INTS if hasattr(ml_dtypes, n)
+}
 
 _BY_NAME: dict[str, np.dtype] = {d.name: d for d in _ML_KINDS}
 _BY_NAME |= {
@@ -91,7 +94,7 @@ SHORT_NAMES: dict[np.dtype, str] = {np.dtype("bool"): "bool", float0: "float0"}
 for _name, _dtype in _BY_NAME.items():
     if _name == "bfloat16":
         SHORT_NAMES[_dtype] = "bf16"
-    elif _name.startswith(("float8", "float4")):
+    elif _name.startswith(("float8", "float6", "float4")):
         SHORT_NAMES[_dtype] = _name.replace("float", "f")
     elif _name != "bool":
         SHORT_NAMES[_dtype] = (
@@ -123,7 +126,7 @@ def canonicalize(dtype: DType) -> DType:
 
 
 def as_dtype(spec: Any) -> DType:
-    """Return the dtype that `spec` (a dtype, scalar type, name, Python type or ExtendedDtype) names, uncanonicalized."""
+    """The dtype that `spec` (dtype, scalar type, name, Python type, ExtendedDtype) names, x64 rule not applied."""
     if isinstance(spec, (np.dtype, ExtendedDtype)):
         return spec
     if isinstance(spec, str):
@@ -175,34 +178,20 @@ def is_bool(dtype: DType) -> bool:
     return kind(dtype) == "b"
 
 
-_KIND_OF_CATEGORY: dict[type, str] = {
-    np.bool_: "b",
-    np.integer: "iu",
-    np.signedinteger: "i",
-    np.unsignedinteger: "u",
-    np.inexact: "fc",
-    np.floating: "f",
-    np.complexfloating: "c",
-    np.number: "iufc",
-    np.generic: "biufcXV0",
-    extended: "X",
-}
+_CATEGORY_OF_KIND: dict[str, type] = {"f": np.floating, "i": np.signedinteger, "u": np.unsignedinteger}
+#: The numpy category of ml_dtypes' scalar types, which derive from np.generic only.
+_ML_CATEGORY: dict[type, type] = {d.type: _CATEGORY_OF_KIND[k] for d, k in _ML_KINDS.items()}
 
 
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether `a` is in category `b`; like numpy.issubdtype, and right for ml_dtypes and extended dtypes."""
-    if isinstance(b, type) and b in _KIND_OF_CATEGORY:
-        if isinstance(a, type) and issubclass(a, np.generic) and a in _KIND_OF_CATEGORY and a is not np.bool_:
-            return issubclass(a, b)
-        return kind(as_dtype(a)) in _KIND_OF_CATEGORY[b]
-    if isinstance(b, type) and issubclass(b, extended):
-        scalar = as_dtype(a).scalar_type if is_extended(as_dtype(a)) else a
-        return isinstance(scalar, type) and issubclass(scalar, b)
-    if isinstance(a, type) and issubclass(a, extended):
-        return False
-    return as_dtype(a) == as_dtype(b)
-
-
+    if isinstance(b, ExtendedDtype):
+        return bool(a == b)
+    if not (isinstance(a, type) and issubclass(a, np.generic)):
+        a = as_dtype(a).type
+    if not (isinstance(b, type) and issubclass(b, np.generic)):
+        b = as_dtype(b).type
+    return issubclass(a, b) or issubclass(_ML_CATEGORY.get(a, a), b)
 
 
 def finfo(dtype: Any) -> Any:
@@ -219,6 +208,19 @@ def iinfo(dtype: Any) -> Any:
     if kind(dtype) not in "iu":
         raise ValueError(f"iinfo needs an integer dtype, got {dtype}")
     return ml_dtypes.iinfo(dtype)
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Bits that one element of a dtype takes when packed: 4 for int4; 8 for bool."""
+    dtype = as_dtype(dtype)
+    letter = kind(dtype)
+    if letter in "iu":
+        return ml_dtypes.iinfo(dtype).bits
+    if letter == "f":
+        return ml_dtypes.finfo(dtype).bits
+    if letter in "bc":
+        return 8 * dtype.itemsize
+    raise ValueError(f"itemsize_bits needs a dtype of numbers or booleans, got {dtype}")
 
 
 def to_inexact(dtype: DType) -> DType:
@@ -247,92 +249,102 @@ def to_complex(dtype: DType) -> DType:
 # ---------------------------------------------------------------------------------------------------------------
 # The lattice. Nodes are dtypes and the weak categories "i*", "f*", "c*"; an edge points to the next wider nodes.
 
+_WEAK_NODE = {"b": bool_, "i": "i*", "u": "i*", "f": "f*", "c": "c*"}
+_WEAK_DTYPE = {"i*": int64, "f*": float64, "c*": complex128}
+_WEAK_LABEL = {"i*": "Python int", "f*": "Python float", "c*": "Python complex"}
+_CHAINS = (
+    "bool i* uint8 uint16 uint32 uint64 f* c* complex64 complex128",
+    "i* int8 int16 int32 int64 f* bfloat16 float32 complex64",
+    "uint8 int16 int32 int64",
+    "uint16 int32",
+    "uint32 int64",
+    "f* float16 float32 float64 complex128",
+)
 
-def _build_lattice() -> dict[Any, frozenset[Any]]:
-    d = _BY_NAME
-    edges: dict[Any, list[Any]] = {
-        d["bool"]: ["i*"],
-        "i*": [d["uint8"], d["int8"], *(d[n] for n in _NARROW_INTS if n in d)],
-        d["uint8"]: [d["int16"], d["uint16"]],
-        d["uint16"]: [d["int32"], d["uint32"]],
-        d["uint32"]: [d["int64"], d["uint64"]],
-        d["uint64"]: ["f*"],
-        d["int8"]: [d["int16"]],
-        d["int16"]: [d["int32"]],
-        d["int32"]: [d["int64"]],
-        d["int64"]: ["f*"],
-        "f*": [d["bfloat16"], d["float16"], "c*", *(d[n] for n in _NARROW_FLOATS)],
-        d["bfloat16"]: [d["float32"]],
-        d["float16"]: [d["float32"]],
-        d["float32"]: [d["float64"], d["complex64"]],
-        d["float64"]: [d["complex128"]],
-        "c*": [d["complex64"]],
-        d["complex64"]: [d["complex128"]],
-        d["complex128"]: [],
-    }
-    for name in (*_NARROW_INTS, *_NARROW_FLOATS):
-        if name in d:
-            edges[d[name]] = []
+
+def _climb(edges: dict[Any, list[Any]]) -> dict[Any, frozenset[Any]]:
+    """The nodes reachable from each node, itself among them."""
     above: dict[Any, frozenset[Any]] = {}
 
-    def climb(node: Any) -> frozenset[Any]:
+    def visit(node: Any) -> frozenset[Any]:
         if node not in above:
-            above[node] = frozenset([node]).union(*(climb(n) for n in edges[node]))
+            above[node] = frozenset([node]).union(*[visit(wider) for wider in edges[node]])
         return above[node]
 
     for node in edges:
-        climb(node)
+        visit(node)
     return above
 
 
-_ABOVE = _build_lattice()
-_WEAK_NODE = {"b": bool_, "i": "i*", "u": "i*", "f": "f*", "c": "c*"}
-_WEAK_DTYPE = {"i*": int64, "f*": float64, "c*": complex128}
+def _build_lattices() -> tuple[dict[Any, frozenset[Any]], dict[Any, frozenset[Any]]]:
+    """The standard and the strict lattice; in the strict one only the weak categories have anything above them."""
+    standard: dict[Any, list[Any]] = {node: [] for node in (*_BY_NAME.values(), *_WEAK_DTYPE)}
+    for chain in _CHAINS:
+        nodes = [_BY_NAME.get(name, name) for name in chain.split()]
+        for node, wider in zip(nodes, nodes[1:], strict=False):
+            standard[node].append(wider)
+    # From these there is no way up, so that a narrow value never becomes a wide one unasked.
+    standard["i*"] += [_BY_NAME[name] for name in _NARROW_INTS if name in _BY_NAME]
+    standard["f*"] += [_BY_NAME[name] for name in _NARROW_FLOATS]
+    strict: dict[Any, list[Any]] = {node: [] for node in standard}
+    strict["i*"] = ["f*", *[d for d in _BY_NAME.values() if is_integer(d)]]
+    strict["f*"] = ["c*", *[d for d in _BY_NAME.values() if is_floating(d)]]
+    strict["c*"] = [d for d in _BY_NAME.values() if is_complex(d)]
+    return _climb(standard), _climb(strict)
+
+
+_ABOVE, _ABOVE_STRICT = _build_lattices()
+
+
+def _label(node: Any) -> str:
+    return _WEAK_LABEL[node] if isinstance(node, str) else str(node)
 
 
 @functools.cache
 def _least_upper_bound(nodes: frozenset[Any], strict: bool) -> Any:
-    if strict:
-        strong = [n for n in nodes if not isinstance(n, str)]
-        if len(set(strong)) > 1:
-            names = ", ".join(sorted(str(n) for n in strong))
-            raise TypePromotionError(
-                f"Input dtypes ({names}) have no available implicit dtype promotion path when numpy_dtype_promotion='strict'. "
-                "Cast one of them with .astype()."
-            )
-    common = frozenset.intersection(*(_ABOVE[n] for n in nodes))
+    above = _ABOVE_STRICT if strict else _ABOVE
+    common = frozenset.intersection(*[above[n] for n in nodes])
     for node in common:
-        if common <= _ABOVE[node]:
+        if common <= above[node]:
             return node
-    names = ", ".join(sorted(str(n) for n in nodes))
-    raise TypePromotionError(
-        f"Input dtypes ({names}) have no available implicit dtype promotion path. "
-        "Types such as float8 and int4 are never promoted implicitly; cast one of them with .astype()."
-    )
+    names = ", ".join(sorted(map(_label, nodes)))
+    narrow = sorted(map(str, nodes.intersection(_NARROW)))
+    if strict and not narrow:
+        reason = (
+            "numpy_dtype_promotion is 'strict', which promotes Python scalars only: cast with .astype(), "
+            "or allow the promotion with config.update('numpy_dtype_promotion', 'standard')."
+        )
+    elif narrow:
+        reason = f"{' and '.join(narrow)} {'are' if len(narrow) > 1 else 'is'} never promoted: cast with .astype()."
+    else:
+        reason = "Cast with .astype()."
+    raise TypePromotionError(f"No implicit promotion of dtypes {names}: {reason}")
+
+
+_NARROW = frozenset([_BY_NAME[name] for name in (*_NARROW_INTS, *_NARROW_FLOATS) if name in _BY_NAME])
 
 
 def _node(dtype: DType, weak: bool) -> Any:
-    if weak:
-        return _WEAK_NODE[kind(dtype)]
     if dtype not in _ABOVE:
-        raise TypePromotionError(f"dtype {dtype} does not take part in type promotion")
-    return dtype
+        raise TypePromotionError(f"dtype {dtype} takes no part in promotion: it mixes with nothing but itself")
+    return _WEAK_NODE[kind(dtype)] if weak else dtype
 
 
 @functools.cache
 def _promote(operands: tuple[tuple[DType, bool], ...], x64: bool, strict: bool) -> tuple[DType, bool]:
     dtypes = {d for d, _ in operands}
-    if len(dtypes) == 1:
+    all_weak = all([w for _, w in operands])
+    if len(dtypes) == 1 and not (strict and all_weak):
         (dtype,) = dtypes
-        weak = all(w for _, w in operands)
-        return dtype, weak and kind(dtype) != "b"
-    node = _least_upper_bound(frozenset(_node(d, w) for d, w in operands), strict)
-    if isinstance(node, str):
-        # All inputs are weak (or bool): the result is weak, in the widest dtype of its kind among them.
-        same_kind = [d for d, _ in operands if kind(d) == node[0]]
-        dtype = max(same_kind, key=lambda d: d.itemsize) if same_kind else _WEAK_DTYPE[node]
-        return (dtype if x64 else _X32.get(dtype, dtype)), True
-    return (node if x64 else _X32.get(node, node)), False
+        return dtype, all_weak and dtype != bool_
+    if all_weak and not strict:
+        # By their dtypes, not their categories: two weak int16 stay int16, and bfloat16 with float16 is float32.
+        node = _least_upper_bound(frozenset([_node(d, False) for d in dtypes]), False)
+    else:
+        node = _least_upper_bound(frozenset([_node(d, w) for d, w in operands]), strict)
+    weak = (all_weak and node != bool_) or isinstance(node, str)
+    dtype = _WEAK_DTYPE.get(node, node)
+    return (dtype if x64 else _X32.get(dtype, dtype)), weak
 
 
 def promote(operands: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
@@ -344,7 +356,10 @@ def promote(operands: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
 
 
 def of_value(x: Any) -> tuple[DType, bool]:
-    """(dtype, weak_type) of an array, tracer, scalar or dtype, x64 rule applied."""
+    """(dtype, weak_type) of an array, tracer, scalar or dtype, x64 rule applied.
+
+    Raises TypeError for what is none of these, and for dtypes that arrays can't have (strings, objects, dates).
+    """
     python = PYTHON_SCALARS.get(type(x))
     if python is not None:
         return canonicalize(python), python is not bool_
@@ -353,17 +368,36 @@ def of_value(x: Any) -> tuple[DType, bool]:
         return aval.dtype, aval.weak_type
     dtype = getattr(x, "dtype", None)
     if isinstance(dtype, (np.dtype, ExtendedDtype)):
-        return canonicalize(dtype), bool(getattr(x, "weak_type", False))
+        return canonicalize(_numeric(dtype, x)), bool(getattr(x, "weak_type", False))
     if isinstance(x, type) and x in PYTHON_SCALARS:  # the types int, float … are weak too
         return canonicalize(PYTHON_SCALARS[x]), x is not bool
-    if isinstance(x, (np.dtype, ExtendedDtype, str, type)):
-        return canonicalize(as_dtype(x)), False
-    return canonicalize(np.asarray(x).dtype), False
+    if x is None or isinstance(x, (np.dtype, ExtendedDtype, str, type)):  # None is numpy's name of its default, float
+        return canonicalize(_numeric(as_dtype(x), x)), False
+    convert = getattr(x, "__jax_array__", None)
+    if convert is not None:
+        return of_value(convert())
+    raise TypeError(f"expected an array, a number or a dtype; got {x!r} of type {type(x).__name__}")
+
+
+def _numeric(dtype: DType, x: Any) -> DType:
+    if dtype not in _ABOVE and dtype != float0 and not isinstance(dtype, ExtendedDtype):
+        raise TypeError(f"arrays hold numbers, booleans or random keys; got {x!r} of dtype {dtype}")
+    return dtype
 
 
 def result_type(*args: Any, return_weak_type: bool = False) -> Any:
-    """The dtype that JAX's promotion gives to `args` (arrays, scalars or dtypes)."""
+    """The dtype that JAX's promotion gives to `args` (arrays, scalars or dtypes).
+
+    A weak result is the default dtype of its kind, whatever the widths of the arguments. (`promote`, which operations
+    use, keeps the widths.)
+    """
     if not args:
         raise ValueError("result_type needs at least one array or dtype")
     dtype, weak = promote(tuple([of_value(a) for a in args]))
-    return (canonicalize(dtype), weak) if return_weak_type else canonicalize(dtype)
+    if weak:
+        dtype = _DEFAULT[kind(dtype)]
+    dtype = canonicalize(dtype)
+    return (dtype, weak) if return_weak_type else dtype
+
+
+_DEFAULT = {"i": int64, "u": np.dtype("uint64"), "f": float64, "c": complex128}
