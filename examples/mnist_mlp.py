@@ -144,7 +144,9 @@ def train(data, epochs, batch_size, rate, seed):
         reached = float(accuracy(params, test_images, test_labels))
         progress("")
         seconds = time.perf_counter() - start
-        print(f"epoch {epoch:2d}  loss {float(total) / batches:.4f}  accuracy {reached:.2%}  {seconds:.2f} s", flush=True)
+        print(
+            f"epoch {epoch:2d}  loss {float(total) / batches:.4f}  accuracy {reached:.2%}  {seconds:.2f} s", flush=True
+        )
     return reached
 
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # 0 would print a line per device at client creation. Read by the C++ runtime when it is loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -28,9 +28,26 @@ VERSION: int = xc._version
 
 Config = _jax.config.Config
 pytree = _jax.pytree
-ArrayImpl = xc.ArrayImpl
-Device = xc.Device
-Client = xc.Client
+
+if TYPE_CHECKING:
+
+    class _FromCpp:
+        """jaxlib ships no types for its C++ classes: mypy tells them apart and lets them have any attribute."""
+
+        def __init__(self, *args: Any, **keywords: Any) -> None: ...
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    class ArrayImpl(_FromCpp): ...
+
+    class Device(_FromCpp): ...
+
+    class Client(_FromCpp): ...
+
+else:
+    ArrayImpl = xc.ArrayImpl
+    Device = xc.Device
+    Client = xc.Client
 
 set_enable_x64_state = _jax.jax_jit.set_enable_x64_state
 set_disable_jit_state = _jax.jax_jit.set_disable_jit_state

@@ -211,7 +211,7 @@ def put_leaf(x: Any, where: Any, donate: bool = False, may_alias: bool | None = 
             return put_leaf(convert(), where, donate, may_alias)
         if hasattr(x, "__array__"):
             x = np.asarray(x)
-    elif kind is np.ndarray and x.dtype == dtypes.float0:
+    elif isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x  # carries no data to place
     return put(x, aval_of(x), where, where is not None)
 

@@ -28,6 +28,9 @@ class ShapedArray(AbstractValue):
     weak_type: bool
     ndim: int
     size: int
+    sharding: Any
+    _strong: ShapedArray | None
+    _tangent: ShapedArray | None
 
     _table: dict[tuple[Any, ...], ShapedArray] = {}
 
@@ -128,7 +131,7 @@ class AbstractToken(AbstractValue):
     def str_short(self, short_dtypes: bool = True) -> str:
         return "Tok"
 
-    __repr__ = __str__ = lambda self: "Token"  # type: ignore[assignment]
+    __repr__ = __str__ = lambda self: "Token"
 
 
 abstract_token = AbstractToken()

@@ -87,7 +87,7 @@ class Flag:
 
 
 class Configuration:
-    """All flags by name: `config.update("jax_enable_x64", True)`, `config.enable_x64.value`, `config.jax_enable_x64`."""
+    """All flags: `config.update("jax_enable_x64", True)`, `config.enable_x64.value`, `config.jax_enable_x64`."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "flags", {})
@@ -145,8 +145,12 @@ class Configuration:
 config = Configuration()
 _define = config.define
 
-enable_x64 = _define("enable_x64", False, "64-bit types are allowed; otherwise they are narrowed to 32 bits", in_jit_key=True)
-disable_jit = _define("disable_jit", False, "jit runs the Python function instead of a compiled program", in_jit_key=True)
+enable_x64 = _define(
+    "enable_x64", False, "64-bit types are allowed; otherwise they are narrowed to 32 bits", in_jit_key=True
+)
+disable_jit = _define(
+    "disable_jit", False, "jit runs the Python function instead of a compiled program", in_jit_key=True
+)
 post_hook = _define("post_hook", None, "internal hook of the C++ fast path", parse=str)
 #: None outside any trace. In the jit key, so that a call made while tracing never takes the compiled fast path.
 trace_state = _define("trace_state", None, "internal: whether this thread is tracing", in_jit_key=True)
@@ -179,12 +183,18 @@ default_prng_impl = _define(
     in_jit_key=True,
 )
 debug_nans = _define("debug_nans", False, "check every result for NaN and raise FloatingPointError", in_jit_key=True)
-debug_infs = _define("debug_infs", False, "check every result for infinities and raise FloatingPointError", in_jit_key=True)
+debug_infs = _define(
+    "debug_infs", False, "check every result for infinities and raise FloatingPointError", in_jit_key=True
+)
 debug_key_reuse = _define("debug_key_reuse", False, "raise when a random key is used twice", in_jit_key=True)
-check_tracer_leaks = _define("check_tracer_leaks", False, "raise at the end of a trace that leaked tracers", in_jit_key=True)
+check_tracer_leaks = _define(
+    "check_tracer_leaks", False, "raise at the end of a trace that leaked tracers", in_jit_key=True
+)
 check_jaxprs = _define("check_jaxprs", False, "run the executable specification on every finished jaxpr")
 log_compiles = _define("log_compiles", False, "log each trace and compile with its cause and cost")
-transfer_guard = _define("transfer_guard", "allow", "what an implicit transfer does", choices=("allow", "log", "disallow"))
+transfer_guard = _define(
+    "transfer_guard", "allow", "what an implicit transfer does", choices=("allow", "log", "disallow")
+)
 default_device = _define("default_device", None, "device where uncommitted values are placed", in_jit_key=True)
 platforms = _define("platforms", None, "comma-separated platforms to initialise, the first one the default")
 num_cpu_devices = _define("num_cpu_devices", -1, "how many CPU devices to make; -1: one, or what XLA_FLAGS says")
@@ -194,7 +204,10 @@ inline_constant_bytes = _define(
     "closed-over arrays up to this size become constants of the program, larger ones hidden arguments",
 )
 traceback_filtering = _define(
-    "traceback_filtering", "auto", "hide xtrace's own frames in tracebacks", choices=("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames")
+    "traceback_filtering",
+    "auto",
+    "hide xtrace's own frames in tracebacks",
+    choices=("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
 )
 compilation_cache_dir = _define("compilation_cache_dir", None, "folder of the persistent compile cache")
 softmax_custom_jvp = _define("softmax_custom_jvp", True, "accepted for compatibility")

@@ -31,11 +31,11 @@ class ExtendedDtype:
     itemsize: int
     kind = "X"
 
-    @property
-    def type(self) -> type:
-        return self.scalar_type
-
     scalar_type: type
+
+    @property
+    def type(self) -> Any:
+        return self.scalar_type
 
     def __repr__(self) -> str:
         return self.name
