@@ -345,6 +345,15 @@ def _reduce(self: Any) -> Any:
     return (_rebuild, (_value(self), self.aval.weak_type))
 
 
+def _to_device(self: Any, device: Any, *, stream: Any = None) -> Any:
+    """Return the array on another Device or Sharding (the array API's spelling of `device_put`)."""
+    from xtrace.runtime import transfers
+
+    if stream is not None:
+        raise NotImplementedError("to_device: `stream` must be None; transfers are ordered by the runtime itself")
+    return transfers.device_put(self, device)
+
+
 class DLDeviceType(enum.IntEnum):
     """Device types of the DLPack standard."""
 
@@ -420,6 +429,7 @@ _METHODS: dict[str, Any] = {
     "_value": property(_value),
     "_check_if_deleted": check_alive,
     "copy_to_host_async": _copy_to_host_async,
+    "to_device": _to_device,
     "item": _item,
     "tolist": _tolist,
     "tobytes": _tobytes,

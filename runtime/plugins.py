@@ -110,6 +110,28 @@ def find_library(platform: str) -> tuple[str | None, list[str]]:
     return None, tried
 
 
+def cuda_major() -> int:
+    """The CUDA version that the installed plugin is built for."""
+    path, _ = find_library("cuda")
+    return 12 if path is not None and "cuda12" in path else 13
+
+
+def cuda_data_dir() -> str | None:
+    """Folder of the CUDA tools (ptxas, libdevice) to pass as XLA's `xla_gpu_cuda_data_dir`, or None: XLA searches.
+
+    Those of NVIDIA's Python packages, which the cuda extras install, unless CUDA_HOME names others.
+    """
+    named = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    if named:
+        return named
+    for folder in _package_folders("nvidia"):
+        for relative in (f"cu{cuda_major()}", "cuda_nvcc"):
+            path = os.path.join(folder, relative)
+            if os.path.exists(os.path.join(path, "nvvm", "libdevice")):
+                return path
+    return None
+
+
 def known_platforms() -> list[str]:
     """Platforms whose plugin may be there, the preferred one first."""
     return [*dict.fromkeys([*from_environment(), *PLUGINS])]

@@ -24,7 +24,7 @@ def _devices(platform: str, topology: str) -> tuple[Any, ...]:
         if separator and not re.fullmatch(r"\d+(x\d+)*", count):
             raise ValueError(f"topology {topology!r}: after the colon comes the number of GPUs, as in 'h100:8'")
         options = {
-            "target_config": gpu_targets.target_config(name),
+            "target_config": gpu_targets.target_config(name, cuda=plugins.cuda_major()),
             "topology": f"1x1x{math.prod(map(int, count.split('x'))) if separator else 1}",
         }
         help = f"GPUs are written name or name:count, with a name among {', '.join(gpu_targets.names())}"
