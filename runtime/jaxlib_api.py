@@ -126,14 +126,19 @@ def _run_with(stand_ins: dict[str, types.ModuleType], call: Callable[..., Any], 
     modules = sys.modules
     with _lock:
         present = modules.get("jax")
-        if present is not None:  # imported by the user, whose process it is; or we are nested
-            return call(*args)
+        if present is not None:
+            if present.__name__ == "jax":  # imported by the user, whose process it is; or we are nested
+                return call(*args)
+            # `jax` is an alias of ours (`xtrace run`): it stays, but has none of the private names.
+            stand_ins = {name: module for name, module in stand_ins.items() if name != "jax"}
+        shadowed = {name: modules[name] for name in stand_ins if name in modules}
         modules.update(stand_ins)
         try:
             return call(*args)
         finally:
             for name in stand_ins:
                 modules.pop(name, None)
+            modules.update(shadowed)
 
 
 def without_jax(call: Callable[..., Any], *args: Any) -> Any:

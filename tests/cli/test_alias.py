@@ -73,3 +73,19 @@ def test_refused_once_the_real_jax_is_there_and_undone_cleanly():
             print(error)
         """
     ) == "[]\njax is already imported from ?; alias it before that"  # fmt: skip
+
+
+def test_jaxlib_finds_our_classes_where_it_looks_for_jaxs():
+    assert run(
+        """
+        import sys
+        from xtrace.cli import alias
+        alias.install()
+        import jax.core
+        import numpy as np
+        from xtrace.runtime import transfers
+        x = transfers.device_put(np.arange(3, dtype=np.float32))
+        print(np.asarray(x).tolist(), x.unsafe_buffer_pointer() != 0)
+        print(sorted(name for name in sys.modules if name.split('.')[0] == 'jax'), jax.core.__name__)
+        """
+    ) == "[0.0, 1.0, 2.0] True\n['jax', 'jax.core'] xtrace.core"  # fmt: skip
