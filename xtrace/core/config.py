@@ -7,10 +7,12 @@ environment (`XTRACE_X`, then `JAX_X`), and is a context manager factory: `with 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
+from xtrace.core import config_options
 from xtrace.runtime import jaxlib_api
 
 
@@ -18,9 +20,27 @@ def _parse_bool(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered in ("1", "true", "yes", "on", "y", "t"):
         return True
-    if lowered in ("0", "false", "no", "off", "n", "f", ""):
+    if lowered in ("0", "false", "no", "off", "n", "f"):
         return False
-    raise ValueError(f"expected a boolean (1/0, true/false, on/off), got {text!r}")
+    raise ValueError("expected a boolean (1/0, true/false, on/off)")
+
+
+def _parse_int(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("expected an integer") from None
+
+
+def _parse_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("expected a number") from None
+
+
+_A_TYPE = {int: "an int", str: "a string", float: "a number"}
+_PARSERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: _parse_int, float: _parse_float}
 
 
 class Flag:
@@ -30,7 +50,7 @@ class Flag:
     compiled call, so changing them retraces.
     """
 
-    __slots__ = ("name", "default", "help", "parse", "choices", "state", "on_update")
+    __slots__ = ("name", "default", "help", "parse", "choices", "types", "internal", "state", "on_update")
 
     def __init__(
         self,
@@ -40,16 +60,21 @@ class Flag:
         *,
         parse: Callable[[str], Any],
         choices: tuple[Any, ...] | None,
+        types: tuple[type, ...],
+        internal: bool,
         in_jit_key: bool,
+        in_trace_context: bool,
     ) -> None:
         self.name = name
         self.default = default
         self.help = help
         self.parse = parse
         self.choices = choices
+        self.types = types
+        self.internal = internal
         self.on_update: Callable[[Any], None] | None = None
         self.state = jaxlib_api.Config(
-            "xtrace_" + name, default, include_in_jit_key=in_jit_key, include_in_trace_context=in_jit_key
+            "xtrace_" + name, default, include_in_jit_key=in_jit_key, include_in_trace_context=in_trace_context
         )
 
     @property
@@ -57,13 +82,20 @@ class Flag:
         return self.state.value
 
     def check(self, value: Any) -> Any:
-        if self.choices is not None and value not in self.choices:
-            allowed = ", ".join(repr(c) for c in self.choices)
-            raise ValueError(f"config flag {self.name!r} must be one of {allowed}; got {value!r}")
-        if isinstance(self.default, bool) and not isinstance(value, bool):
-            if value in (0, 1):
-                return bool(value)
-            raise ValueError(f"config flag {self.name!r} must be a bool; got {value!r}")
+        """Return `value` as the flag keeps it; raise ValueError if it is not one that the flag can have."""
+        if self.choices is not None:
+            if value not in self.choices:
+                allowed = ", ".join(repr(c) for c in self.choices)
+                raise ValueError(f"config flag {self.name!r} must be one of {allowed}; got {value!r}")
+        elif bool in self.types:
+            if value not in (0, 1):  # numpy's bools too
+                raise ValueError(f"config flag {self.name!r} must be a bool; got {value!r}")
+            return bool(value)
+        elif self.types and (not isinstance(value, self.types) or isinstance(value, bool)):
+            if value is not None or self.default is not None:
+                kinds = " or ".join([_A_TYPE.get(t, f"a {t.__name__}") for t in self.types])
+                kinds += " or None" * (self.default is None)
+                raise ValueError(f"config flag {self.name!r} must be {kinds}; got {value!r}")
         return value
 
     def set_global(self, value: Any) -> None:
@@ -72,25 +104,50 @@ class Flag:
         if self.on_update is not None:
             self.on_update(value)
 
-    @contextlib.contextmanager
-    def __call__(self, value: Any = True) -> Iterator[None]:
-        """Set the flag for the current thread while the `with` block runs."""
-        value = self.check(value)
-        previous = self.state.swap_local(value)
-        try:
-            yield
-        finally:
-            self.state.swap_local(previous)  # restores "unset in this thread" too
+    def __call__(self, value: Any = True) -> Override:
+        """Set the flag for the current thread while the `with` block, or the decorated function, runs."""
+        return Override(self, self.check(value))
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"a flag has no truth value; read {self.name}.value, or config.jax_{self.name}")
 
     def __repr__(self) -> str:
         return f"<flag {self.name}={self.value!r}>"
 
 
+class Override(contextlib.ContextDecorator):
+    """A flag set to a value in the current thread while a block runs. May be entered again, also within itself."""
+
+    __slots__ = ("_flag", "_value", "_previous")
+
+    def __init__(self, flag: Flag, value: Any) -> None:
+        self._flag = flag
+        self._value = value
+        self._previous: list[Any] = []
+
+    def _recreate_cm(self) -> Override:  # each call of a decorated function, in whichever thread, has its own
+        return Override(self._flag, self._value)
+
+    def __enter__(self) -> None:
+        self._previous.append(self._flag.state.swap_local(self._value))
+
+    def __exit__(self, *exc: object) -> None:
+        self._flag.state.swap_local(self._previous.pop())  # restores "unset in this thread" too
+
+
 class Configuration:
-    """All flags: `config.update("jax_enable_x64", True)`, `config.enable_x64.value`, `config.jax_enable_x64`."""
+    """All flags by name: `config.update("jax_enable_x64", True)`, `config.read("enable_x64")`, `config.jax_enable_x64`.
+
+    Options of JAX that choose between its own implementations are accepted and kept, and change nothing here
+    (`config_options.WITHOUT_EFFECT`).
+    """
+
+    flags: dict[str, Flag]
+    without_effect: dict[str, Any]
 
     def __init__(self) -> None:
         object.__setattr__(self, "flags", {})
+        object.__setattr__(self, "without_effect", dict(config_options.WITHOUT_EFFECT))
 
     def define(
         self,
@@ -100,16 +157,48 @@ class Configuration:
         *,
         parse: Callable[[str], Any] | None = None,
         choices: tuple[Any, ...] | None = None,
+        types: tuple[type, ...] | None = None,
+        internal: bool = False,
         in_jit_key: bool = False,
+        in_trace_context: bool | None = None,
     ) -> Flag:
-        if parse is None:
-            parse = _parse_bool if isinstance(default, bool) else type(default) if default is not None else str
-        flag = Flag(name, default, help, parse=parse, choices=choices, in_jit_key=in_jit_key)
-        for variable in (f"XTRACE_{name.upper()}", f"JAX_{name.upper()}"):
+        """Add a flag and take its value from the environment.
+
+        Args:
+          name: without a prefix.
+          default: its value if the environment has none; its type decides what is accepted, None means str or None.
+          help: one line, for `xtrace info --flags`.
+          parse: reads the environment variable.
+          choices: the values it can have; default included.
+          types: the types it can have, if not those of the default; empty: any.
+          internal: not for users: not in the environment, and unknown to `update` and `read`.
+          in_jit_key: part of the key of compiled calls.
+          in_trace_context: part of the key of traces; as `in_jit_key` if None.
+
+        Returns:
+          The flag.
+
+        Raises:
+          ValueError: the environment variable has a value that the flag can't have.
+        """
+        if types is None:
+            types = (str,) if default is None else (type(default),)
+        flag = Flag(
+            name,
+            default,
+            help,
+            parse=parse or _PARSERS.get(types[0] if types else str, str),
+            choices=choices,
+            types=types,
+            internal=internal,
+            in_jit_key=in_jit_key,
+            in_trace_context=in_jit_key if in_trace_context is None else in_trace_context,
+        )
+        for variable in () if internal else (f"XTRACE_{name.upper()}", f"JAX_{name.upper()}"):
             text = os.environ.get(variable)
-            if text is not None:
+            if text:  # an empty variable counts as unset
                 try:
-                    flag.state.set_global(flag.check(parse(text)))
+                    flag.state.set_global(flag.check(flag.parse(text)))
                 except ValueError as error:
                     raise ValueError(f"environment variable {variable}={text!r}: {error}") from None
                 break
@@ -117,29 +206,107 @@ class Configuration:
         return flag
 
     def find(self, name: str) -> Flag:
-        flag = self.flags.get(name.removeprefix("jax_").removeprefix("xtrace_"))
-        if flag is None:
-            raise AttributeError(f"unrecognized config option: {name!r}; `xtrace info --flags` lists them")
+        """Return the flag `name`, prefixed or not; raise AttributeError, with the nearest names, if there is none."""
+        plain = _plain(name)
+        flag = self.flags.get(config_options.ALIASES.get(plain, plain))
+        if flag is None or flag.internal:
+            self._unknown(name)
         return flag
 
+    def _unknown(self, name: str) -> NoReturn:
+        known = [n for n, f in self.flags.items() if not f.internal]
+        prefix = "jax_" if name.startswith("jax_") else ""
+        near = [prefix + n for n in difflib.get_close_matches(_plain(name), known, n=3, cutoff=0.7)]
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`xtrace info --flags` lists them"
+        raise AttributeError(f"unrecognized config option: {name!r}; {hint}")
+
     def update(self, name: str, value: Any) -> None:
-        """Set the flag `name` (with or without the `jax_` prefix) for all threads."""
-        self.find(name).set_global(value)
+        """Set the flag `name` (with or without the `jax_` prefix) for all threads.
+
+        A thread inside `with flag(...):` keeps seeing the value of its block until it leaves it.
+
+        Args:
+          name: of a flag, or of one of JAX's options that have no effect here.
+          value: the new value.
+
+        Raises:
+          AttributeError: no such flag; the nearest names are in the message.
+          ValueError: not a value that the flag can have.
+
+        Example:
+          >>> import xtrace as xt
+          >>> xt.config.update("jax_numpy_rank_promotion", "raise")
+          >>> xt.config.jax_numpy_rank_promotion
+          'raise'
+          >>> xt.config.update("jax_numpy_rank_promotion", "allow")
+        """
+        if _plain(name) in self.without_effect:
+            self.without_effect[_plain(name)] = value
+        else:
+            self.find(name).set_global(value)
 
     def read(self, name: str) -> Any:
+        """Return the value of the flag `name` as the current thread sees it.
+
+        Args:
+          name: of a flag, or of one of JAX's options that have no effect here.
+
+        Returns:
+          The value.
+
+        Raises:
+          AttributeError: no such flag; the nearest names are in the message.
+        """
+        if _plain(name) in self.without_effect:
+            return self.without_effect[_plain(name)]
         return self.find(name).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The global value of every flag and accepted option, by its `jax_` name; a copy."""
+        out = {f"jax_{n}": f.state.get_global() for n, f in self.flags.items() if not f.internal}
+        return out | {config_options.jax_name(n): v for n, v in self.without_effect.items()}
 
     @property
     def x64_enabled(self) -> bool:
         return self.flags["enable_x64"].value
 
+    def parse_flags_with_absl(self) -> None:
+        """Take flags from the command line (`--jax_enable_x64`), for programs that use absl; nothing without absl."""
+        from xtrace.core import config_absl
+
+        config_absl.parse(self)
+
+    def config_with_absl(self) -> None:
+        """Make every flag an absl flag, `--jax_enable_x64` and so on, and take their values once absl has parsed."""
+        from xtrace.core import config_absl
+
+        config_absl.define(self)
+
+    def complete_absl_config(self, absl_flags: Any) -> None:
+        """Take the values of the flags that the command line has set from absl's FLAGS."""
+        from xtrace.core import config_absl
+
+        config_absl.complete(self, absl_flags)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.find(name).value
+        return self.read(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.update(name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self.values]
+
+    def __repr__(self) -> str:
+        changed = [f"{n}={f.value!r}" for n, f in self.flags.items() if not f.internal and f.value != f.default]
+        return f"<config {', '.join(changed) or 'all defaults'}>"
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("jax_").removeprefix("xtrace_")
 
 
 config = Configuration()
@@ -151,13 +318,14 @@ enable_x64 = _define(
 disable_jit = _define(
     "disable_jit", False, "jit runs the Python function instead of a compiled program", in_jit_key=True
 )
-post_hook = _define("post_hook", None, "internal hook of the C++ fast path", parse=str)
+post_hook = _define("post_hook", None, "hook of the C++ fast path", types=(), internal=True)
 #: None outside any trace. In the jit key, so that a call made while tracing never takes the compiled fast path.
-trace_state = _define("trace_state", None, "internal: whether this thread is tracing", in_jit_key=True)
+trace_state = _define("trace_state", None, "whether this thread is tracing", types=(), internal=True, in_jit_key=True)
 default_matmul_precision = _define(
     "default_matmul_precision",
     None,
-    "precision of dots and convolutions that don't set one: default, high, highest, float32, tensorfloat32, bfloat16 …",
+    "precision of dots and convolutions that don't set one",
+    choices=(None, *config_options.MATMUL_PRECISIONS),
     in_jit_key=True,
 )
 numpy_rank_promotion = _define(
@@ -195,7 +363,14 @@ log_compiles = _define("log_compiles", False, "log each trace and compile with i
 transfer_guard = _define(
     "transfer_guard", "allow", "what an implicit transfer does", choices=("allow", "log", "disallow")
 )
-default_device = _define("default_device", None, "device where uncommitted values are placed", in_jit_key=True)
+default_device = _define(
+    "default_device",
+    None,
+    "device, or platform, where uncommitted values are placed",
+    types=(str, jaxlib_api.Device),
+    parse=str,
+    in_jit_key=True,
+)
 platforms = _define("platforms", None, "comma-separated platforms to initialise, the first one the default")
 num_cpu_devices = _define("num_cpu_devices", -1, "how many CPU devices to make; -1: one, or what XLA_FLAGS says")
 inline_constant_bytes = _define(
@@ -210,7 +385,6 @@ traceback_filtering = _define(
     choices=("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
 )
 compilation_cache_dir = _define("compilation_cache_dir", None, "folder of the persistent compile cache")
-softmax_custom_jvp = _define("softmax_custom_jvp", True, "accepted for compatibility")
 enable_custom_prng = _define("enable_custom_prng", False, "PRNGKey returns typed keys", in_jit_key=True)
 
 jaxlib_api.set_enable_x64_state(enable_x64.state)

@@ -1,0 +1,100 @@
+"""Names and values of options that JAX has and programs set; plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Other names of our flags.
+ALIASES = {
+    "enable_checks": "check_jaxprs",
+    "explain_cache_misses": "log_compiles",
+    "platform_name": "platforms",
+}
+
+#: Algorithms of dots by name, as they can be asked for in place of a precision.
+DOT_ALGORITHMS = (
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
+MATMUL_PRECISIONS = ("default", "high", "highest", "bfloat16", "tensorfloat32", "float32", *DOT_ALGORITHMS)
+
+#: The explicit kinds also apply to device_put and device_get.
+TRANSFER_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+
+#: Options with which JAX chooses between its own implementations, prints, or logs. They change no value that a program
+#: computes, and there is nothing here that they could change: they are accepted, kept, and have no effect. The values
+#: are JAX's defaults.
+WITHOUT_EFFECT: dict[str, Any] = {
+    "bcoo_cusparse_lowering": False,
+    "captured_constants_report_frames": 0,
+    "captured_constants_warn_bytes": 2_000_000_000,
+    "check_proxy_envs": True,
+    "compilation_cache_expect_pgle": False,
+    "compiler_detailed_logging_min_ops": 10,
+    "custom_jvp3": False,
+    "custom_vjp3": False,
+    "debug_leaked_clients_on_clear_backends": False,
+    "debug_log_modules": "",
+    "distributed_debug": False,
+    "eager_constant_folding": False,
+    "embedded_constants_max_bytes": 32,
+    "enable_pgle": False,
+    "hlo_source_file_canonicalization_regex": None,
+    "include_debug_info_in_dumps": True,
+    "include_full_tracebacks_in_locations": True,
+    "jax2tf_associative_scan_reductions": False,
+    "jax2tf_default_native_serialization": True,
+    "log_checkpoint_residuals": False,
+    "logging_level": "NOTSET",
+    "mosaic_allow_hlo": False,
+    "mosaic_unzip_debug_locations": True,
+    "mutable_array_checks": True,
+    "pallas_auto_assign_collective_ids": "no",
+    "pallas_auto_assign_collective_ids_limit": 25,
+    "pallas_verbose_errors": False,
+    "persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
+    "pgle_aggregation_percentile": 90,
+    "pgle_profiling_runs": 3,
+    "pprint_use_color": True,
+    "ragged_dot_use_ragged_dot_instruction": True,
+    "raise_persistent_cache_errors": False,
+    "remat3": False,
+    "remat_barrier_no_cotangents": False,
+    "remove_custom_partitioning_ptr_from_cache_key": False,
+    "scan3": False,
+    "send_traceback_to_runtime": "off",
+    "softmax_custom_jvp": False,
+    "source_url_schema": None,
+    "threefry_gpu_kernel_lowering": False,
+    "traceback_in_locations_limit": 100,
+    "tracer_error_num_traceback_frames": 5,
+    "use_cpp_shard_args": False,
+    "use_direct_linearize": True,
+    "use_emit_pipeline_primitive": False,
+    "use_hlo_logistic_lowering": None,
+    "use_magma": "auto",
+    "use_rgv3": True,
+    "use_shardy_partitioner": True,
+    "use_simplified_jaxpr_constants": False,
+    "xla_profile_version": 0,
+}
+
+_UNPREFIXED = ("eager_constant_folding", "jax2tf_associative_scan_reductions", "jax2tf_default_native_serialization")
+
+
+def jax_name(name: str) -> str:
+    """The full name of an option, which for all but a few begins with jax_."""
+    return name if name in _UNPREFIXED else "jax_" + name
