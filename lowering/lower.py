@@ -1,0 +1,308 @@
+"""Jaxpr to a StableHLO module: one function per distinct jaxpr, operations built by `Operation.create`.
+
+A rule is `rule(ctx, eqn, *operands) -> value or values`, set on the primitive as `lower` (or `lower_on[platform]`).
+`ctx` is the `Body` being filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import func
+
+from xtrace.core import dtypes, source
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, live_eqns
+from xtrace.core.primitive import Primitive
+from xtrace.lowering.mlir_context import MLIRContext, mlir_context
+
+_create = ir.Operation.create
+
+
+class LoweringError(NotImplementedError):
+    """A primitive has no lowering for the platform asked for."""
+
+
+class ModuleBuilder:
+    """A module under construction: its functions by jaxpr, and what rules may ask about the target."""
+
+    def __init__(self, name: str, platforms: tuple[str, ...], *, num_partitions: int = 1, num_replicas: int = 1) -> None:
+        self.mlir: MLIRContext = mlir_context()
+        self.platforms = platforms
+        mlir = self.mlir
+        self.module = ir.Module.create(loc=mlir.unknown)
+        attributes = self.module.operation.attributes
+        attributes["sym_name"] = mlir.string(name)
+        attributes["mhlo.num_partitions"] = mlir.i32(num_partitions)
+        attributes["mhlo.num_replicas"] = mlir.i32(num_replicas)
+        self.top = ir.InsertionPoint(self.module.body)
+        self.functions: dict[int, tuple[Jaxpr, str]] = {}
+        self.function_names: dict[str, int] = {"main": 1}
+        #: Host callbacks and other objects that must live as long as the compiled program.
+        self.keepalives: list[Any] = []
+
+    def fresh_name(self, name: str) -> str:
+        """A symbol name not yet used in this module."""
+        name = "".join([c if c.isalnum() or c in "_.$-" else "_" for c in name]) or "f"
+        n = self.function_names.get(name, 0)
+        self.function_names[name] = n + 1
+        return self.fresh_name(f"{name}_{n - 1}") if n else name
+
+    def function(
+        self,
+        symbol: str,
+        jaxpr: Jaxpr,
+        *,
+        public: bool = False,
+        prefix_avals: Sequence[Any] = (),
+        arg_names: Sequence[str] = (),
+    ) -> tuple[Any, Body]:
+        """Begin a function with the jaxpr's inputs as arguments and return (func op, its body)."""
+        mlir = self.mlir
+        in_types = [mlir.aval_type(v.aval) for v in jaxpr.all_invars]
+        out_types = [mlir.aval_type(v.aval) for v in jaxpr.outvars]
+        type_ = ir.FunctionType.get(in_types, out_types, mlir.context)
+        op = func.FuncOp(symbol, type_, ip=self.top, loc=mlir.unknown)
+        op.attributes["sym_visibility"] = mlir.string("public" if public else "private")
+        names = arg_names or jaxpr.debug_info.arg_names
+        locs = [mlir.location(names[i], None) if i < len(names) else mlir.unknown for i in range(len(in_types))]
+        block = op.add_entry_block(locs)
+        return op, Body(self, ir.InsertionPoint(block))
+
+    def function_of(self, jaxpr: Jaxpr, name: str) -> str:
+        """The symbol of the private function that computes `jaxpr`, made at the first call."""
+        found = self.functions.get(id(jaxpr))
+        if found is None:
+            symbol = self.fresh_name(name)
+            found = self.functions[id(jaxpr)] = (jaxpr, symbol)
+            op, body = self.function(symbol, jaxpr)
+            outs = body.jaxpr(jaxpr, list(op.arguments))
+            _create("func.return", [], outs, None, None, 0, self.mlir.unknown, body.ip)
+        return found[1]
+
+
+class Body:
+    """A block being filled with operations. What lowering rules receive as `ctx`."""
+
+    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms")
+
+    def __init__(self, builder: ModuleBuilder, ip: ir.InsertionPoint) -> None:
+        self.builder = builder
+        self.mlir = builder.mlir
+        self.ip = ip
+        self.loc = builder.mlir.unknown
+        self.constants: dict[Any, ir.Value] = {}
+        self.platforms = builder.platforms
+
+    # -- operations --------------------------------------------------------------------------------------------
+
+    def op(
+        self, name: str, result: ShapedArray | ir.Type, operands: Sequence[ir.Value], attributes: dict[str, Any] | None = None
+    ) -> ir.Value:
+        """Append an operation with one result."""
+        type_ = self.mlir.aval_type(result) if isinstance(result, ShapedArray) else result
+        return _create(name, [type_], operands, attributes, None, 0, self.loc, self.ip).results[0]
+
+    def ops(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[ir.Value],
+        attributes: dict[str, Any] | None = None,
+        regions: int = 0,
+    ) -> ir.Operation:
+        """Append an operation with any number of results and regions, and return it."""
+        types = [r if isinstance(r, ir.Type) else self.mlir.aval_type(r) for r in results]
+        return _create(name, types, operands, attributes, None, regions, self.loc, self.ip)
+
+    def region(self, operation: ir.Operation, index: int, arg_types: Sequence[ir.Type]) -> tuple[Body, list[ir.Value]]:
+        """Begin the block of a region; returns its body and its arguments."""
+        block = operation.regions[index].blocks.append(*arg_types, arg_locs=[self.loc] * len(arg_types))
+        body = Body(self.builder, ir.InsertionPoint(block))
+        body.loc = self.loc
+        return body, list(block.arguments)
+
+    def return_(self, values: Sequence[ir.Value], op: str = "stablehlo.return") -> None:
+        """End the block."""
+        _create(op, [], list(values), None, None, 0, self.loc, self.ip)
+
+    # -- constants and shapes ------------------------------------------------------------------------------------
+
+    def constant(self, value: Any, aval: ShapedArray) -> ir.Value:
+        """A constant of type `aval`; a scalar value fills the shape."""
+        array = np.asarray(value)
+        if array.dtype != aval.dtype and aval.dtype != dtypes.float0:
+            array = array.astype(aval.dtype)
+        small = array.ndim == 0
+        key = (array.tobytes(), aval.shape, aval.dtype) if small else None
+        if small:
+            found = self.constants.get(key)
+            if found is not None:
+                return found
+        attribute = self.mlir.dense(array, aval.shape, aval.dtype)
+        out = self.op("stablehlo.constant", aval, [], {"value": attribute})
+        if small:
+            self.constants[key] = out
+        return out
+
+    def scalar(self, value: Any, dtype: Any) -> ir.Value:
+        return self.constant(value, ShapedArray((), dtype))
+
+    def full_like(self, value: Any, aval: ShapedArray) -> ir.Value:
+        return self.constant(value, aval)
+
+    def broadcast(self, value: ir.Value, aval: ShapedArray, to: ShapedArray) -> ir.Value:
+        """`value` of type `aval` (a scalar, or of equal rank with sizes of 1) as an array of the shape of `to`."""
+        if aval.shape == to.shape:
+            return value
+        dims = range(aval.ndim) if aval.ndim else ()
+        target = self.mlir.tensor_type(to.shape, aval.dtype)
+        return self.op("stablehlo.broadcast_in_dim", target, [value], {"broadcast_dimensions": self.mlir.i64_array(dims)})
+
+    # -- jaxprs --------------------------------------------------------------------------------------------------
+
+    def jaxpr(self, jaxpr: Jaxpr, inputs: Sequence[ir.Value]) -> list[ir.Value]:
+        """Append the operations of a jaxpr and return its outputs. `inputs`: constvars, then invars."""
+        env: dict[Var, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
+        location = self.mlir.location
+        outer = self.loc
+        for eqn in live_eqns(jaxpr.eqns, jaxpr.outvars):
+            primitive = eqn.primitive
+            rule = primitive.lower
+            self.loc = location(primitive.name, eqn.position)
+            if rule is None or primitive.lower_on is not None:
+                rule = _platform_rule(primitive, eqn, self.platforms)
+            if primitive.elementwise:
+                # Scalars and sizes of 1 are widened here, once for all elementwise rules.
+                to = eqn.outvars[0].aval
+                operands = []
+                for v in eqn.invars:
+                    if type(v) is Literal:
+                        operands.append(self.constant(v.val, v.aval.update(shape=to.shape)))
+                    else:
+                        value = env[v]
+                        operands.append(value if v.aval.shape == to.shape else self.broadcast(value, v.aval, to))
+            else:
+                operands = [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in eqn.invars]
+            out = rule(self, eqn, *operands)
+            if primitive.multiple_results:
+                env.update(zip(eqn.outvars, out))
+            else:
+                env[eqn.outvars[0]] = out
+        self.loc = outer
+        return [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+    def inline(self, fun: Callable[..., Any], avals: Sequence[ShapedArray], *operands: ir.Value) -> list[ir.Value]:
+        """Append what `fun`, a function of arrays written with lax, computes: the way to lower by composition."""
+        from xtrace.core.trace import use_trace
+        from xtrace.transforms.staging import trace_to_jaxpr
+
+        def flat(*xs: Any) -> Sequence[Any]:
+            out = fun(*xs)
+            return out if isinstance(out, (list, tuple)) else [out]
+
+        with use_trace(None):
+            jaxpr = trace_to_jaxpr(flat, avals)
+        constants = [self.constant(np.asarray(c), v.aval) for c, v in zip(jaxpr.consts, jaxpr.constvars)]
+        return self.jaxpr(jaxpr, [*constants, *operands])
+
+    def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
+        """Append a call of the function of a closed jaxpr."""
+        symbol = self.builder.function_of(jaxpr, name)
+        types = [self.mlir.aval_type(v.aval) for v in jaxpr.outvars]
+        callee = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
+        operation = _create("func.call", types, operands, {"callee": callee}, None, 0, self.loc, self.ip)
+        return list(operation.results)
+
+
+def _platform_rule(primitive: Primitive, eqn: JaxprEqn, platforms: tuple[str, ...]) -> Callable[..., Any]:
+    specific = primitive.lower_on or {}
+    rules = {specific.get(p, primitive.lower) for p in platforms}
+    if None in rules or not rules:
+        missing = [p for p in platforms if specific.get(p, primitive.lower) is None]
+        raise LoweringError(
+            f"the operation {primitive.name} can't be compiled for {', '.join(missing)}: it has no lowering there. "
+            f"It is used at {source.describe(eqn.position)}."
+        )
+    if len(rules) > 1:
+        raise LoweringError(
+            f"the operation {primitive.name} is lowered differently for {' and '.join(platforms)}; "
+            "lower for one platform at a time."
+        )
+    return rules.pop()  # type: ignore[return-value]
+
+
+def lower_jaxpr(
+    jaxpr: Jaxpr,
+    name: str,
+    platforms: tuple[str, ...],
+    *,
+    donated: dict[int, int] | None = None,
+    arg_attributes: Sequence[dict[str, str] | None] | None = None,
+    result_attributes: Sequence[dict[str, str] | None] | None = None,
+    num_partitions: int = 1,
+    mesh_definitions: Sequence[str] = (),
+    inline_constants: Sequence[Any] = (),
+) -> tuple[ir.Module, list[Any]]:
+    """Lower a jaxpr to a module with the public function `main`; returns it and its keepalives.
+
+    jaxpr: its constvars are arguments of `main` in front of the invars, except the first ones, which take the
+    values in `inline_constants`. donated: argument number -> result number whose buffer it may become.
+    arg_attributes, result_attributes: attributes (name -> MLIR text) of main's arguments and results.
+    """
+    import xtrace.lowering.rules.all  # noqa: F401  (registers every rule, once)
+
+    builder = ModuleBuilder(name, platforms, num_partitions=num_partitions)
+    mlir = builder.mlir
+    with mlir.context, mlir.unknown:
+        n = len(inline_constants)
+        outer = jaxpr
+        if n:
+            outer = Jaxpr(jaxpr.constvars[n:], jaxpr.invars, jaxpr.outvars, jaxpr.eqns, jaxpr.effects, jaxpr.debug_info)
+        hidden = len(outer.constvars)
+        names = [f"constant {i}" for i in range(hidden)] + list(jaxpr.debug_info.arg_names)
+        op, body = builder.function("main", outer, public=True, arg_names=names)
+        constants = [body.constant(np.asarray(c), v.aval) for c, v in zip(inline_constants, jaxpr.constvars)]
+        outs = body.jaxpr(jaxpr, [*constants, *op.arguments])
+        _create("func.return", [], outs, None, None, 0, mlir.unknown, body.ip)
+        attributes: list[dict[str, ir.Attribute]] = [{} for _ in op.arguments]
+        for i, texts in enumerate(arg_attributes or ()):
+            for key, text in (texts or {}).items():
+                attributes[i][key] = mlir.parsed(text)
+        for i, o in (donated or {}).items():
+            attributes[i]["tf.aliasing_output"] = mlir.i32(o)
+        if any(attributes):
+            op.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
+        paths = jaxpr.debug_info.result_paths
+        results: list[dict[str, ir.Attribute]] = []
+        for i in range(len(jaxpr.outvars)):
+            found = {"jax.result_info": mlir.string(paths[i])} if i < len(paths) and paths[i] else {}
+            texts = result_attributes[i] if result_attributes is not None else None
+            results.append({**found, **{k: mlir.parsed(t) for k, t in (texts or {}).items()}})
+        if any(results):
+            op.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
+        for text in mesh_definitions:
+            builder.module.body.operations[0]  # meshes stand in front
+            ir.Operation.parse(text, context=mlir.context)
+    return builder.module, builder.keepalives
+
+
+def lower_as(primitive: Primitive, op_name: str, **attributes: str) -> None:
+    """Lower an elementwise primitive as one StableHLO (or CHLO) operation with fixed attributes."""
+    if not attributes:
+
+        def plain(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> ir.Value:
+            type_ = ctx.mlir.aval_type(eqn.outvars[0].aval)
+            return _create(op_name, [type_], operands, None, None, 0, ctx.loc, ctx.ip).results[0]
+
+        primitive.lower = plain
+        return
+
+    def rule(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> ir.Value:
+        parsed = {k: ctx.mlir.parsed(v) for k, v in attributes.items()}
+        return ctx.op(op_name, eqn.outvars[0].aval, operands, parsed)
+
+    primitive.lower = rule

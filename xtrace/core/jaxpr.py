@@ -1,0 +1,323 @@
+"""Jaxprs: the intermediate language. Straight-line code of equations over variables and literals."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xtrace.core import dtypes, source
+from xtrace.core.avals import AbstractValue, ShapedArray
+from xtrace.core.primitive import Primitive
+
+Effect = Any
+no_effects: frozenset[Effect] = frozenset()
+NO_PARAMS: dict[str, Any] = {}
+
+
+class Var:
+    """A variable of a jaxpr. Identity is equality."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """Stands in printed programs for an output that nobody reads."""
+
+    __slots__ = ()
+
+
+class Literal:
+    """A scalar constant written into an equation."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: ShapedArray) -> None:
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val})"
+
+
+Atom = Var | Literal
+
+_literals: dict[Any, Literal] = {}
+
+
+def literal(value: Any, aval: ShapedArray) -> Literal:
+    """A literal of a Python or numpy scalar, its value rounded to the aval's dtype."""
+    key = (value, type(value), aval)
+    # 0.0 equals -0.0 and a NaN equals nothing: neither may be looked up by value.
+    cacheable = value != 0 and value == value
+    if cacheable:
+        found = _literals.get(key)
+        if found is not None:
+            return found
+    made = Literal(np.asarray(value).astype(aval.dtype)[()], aval)
+    if cacheable:
+        if len(_literals) > 4096:
+            _literals.clear()
+        _literals[key] = made
+    return made
+
+
+class JaxprEqn:
+    """One equation: `outvars = primitive[params] invars`, with the position of the user's line that made it."""
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "position", "effects", "name_stack")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        position: source.Position | None = None,
+        effects: frozenset[Effect] = no_effects,
+        name_stack: str = "",
+    ) -> None:
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.position = position
+        self.effects = effects
+        self.name_stack = name_stack
+
+    @property
+    def source_info(self) -> source.SourceInfo:
+        return source.SourceInfo(self.position, self.name_stack)
+
+    @property
+    def ctx(self) -> None:
+        return None
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        """A copy with some fields replaced."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields.update(changes)
+        fields.pop("source_info", None)
+        fields.pop("ctx", None)
+        return JaxprEqn(**fields)
+
+    def __repr__(self) -> str:
+        from xtrace.core import printer
+
+        return printer.format_eqn(self)
+
+
+class DebugInfo(NamedTuple):
+    """Where a jaxpr came from: the function, what traced it, and the names of its arguments and results."""
+
+    func_name: str = "<unknown>"
+    traced_for: str = "jit"
+    arg_names: tuple[str, ...] = ()
+    result_paths: tuple[str, ...] = ()
+    func_file: str | None = None
+    func_line: int | None = None
+
+    @property
+    def func_src_info(self) -> str:
+        where = f" at {self.func_file}:{self.func_line}" if self.func_file else ""
+        return f"{self.func_name}{where}"
+
+
+class Jaxpr:
+    """A program: `{ lambda constvars ; invars . let eqns in outvars }`, closed over `consts`.
+
+    JAX's two classes Jaxpr and ClosedJaxpr are this one: `jaxpr.jaxpr` is the jaxpr itself. Jaxprs held in
+    parameters of equations (jit, scan, cond …) have no consts: their closed-over values are operands.
+    """
+
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "consts", "effects", "debug_info", "_memo", "__weakref__")
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: list[JaxprEqn],
+        effects: frozenset[Effect] = no_effects,
+        debug_info: DebugInfo | None = None,
+        consts: Sequence[Any] = (),
+    ) -> None:
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = eqns
+        self.effects = effects
+        self.debug_info = debug_info or DebugInfo()
+        self.consts = list(consts)
+        self._memo: dict[Any, Any] = {}
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def num_consts(self) -> int:
+        return len(self.consts)
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.outvars]
+
+    @property
+    def all_invars(self) -> list[Var]:
+        return [*self.constvars, *self.invars]
+
+    @property
+    def is_high(self) -> bool:
+        return False
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """A copy with some fields replaced; `jaxpr=` (another jaxpr to take over) is understood too."""
+        fields = {n: getattr(self, n) for n in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "consts")}
+        other = changes.pop("jaxpr", None)
+        if other is not None:
+            fields.update({n: getattr(other, n) for n in ("constvars", "invars", "outvars", "eqns", "effects")})
+        fields.update(changes)
+        return Jaxpr(**fields)
+
+    def with_consts(self, consts: Sequence[Any]) -> Jaxpr:
+        return self.replace(consts=list(consts))
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> Jaxpr:
+        return f(self)
+
+    def memo(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The value of `make()`, computed once for this jaxpr and `key`: transformed versions live with their source."""
+        try:
+            return self._memo[key]
+        except KeyError:
+            value = self._memo[key] = make()
+            return value
+
+    def pretty_print(self, **options: Any) -> str:
+        from xtrace.core import printer
+
+        return printer.format_jaxpr(self, **options)
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+    def __call__(self, *args: Any) -> list[Any]:
+        return eval_jaxpr(self, self.consts, *args)
+
+
+class _ClosedJaxprType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Jaxpr)
+
+    def __call__(cls, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> Jaxpr:  # type: ignore[override]
+        return jaxpr.with_consts(consts)
+
+
+class ClosedJaxpr(metaclass=_ClosedJaxprType):
+    """`ClosedJaxpr(jaxpr, consts)` is the jaxpr with these consts; isinstance is true for every Jaxpr."""
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Interpret `jaxpr` on `args` by binding its primitives one by one, under whatever trace is current."""
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"jaxpr of {jaxpr.debug_info.func_name} takes {len(jaxpr.invars)} arguments, got {len(args)}")
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args))
+    for eqn in jaxpr.eqns:
+        values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+        out = eqn.primitive.bind(*values, **eqn.params)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out))
+        else:
+            env[eqn.outvars[0]] = out
+    return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+
+def subjaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs that an equation's parameters hold, directly or in tuples and lists."""
+    for value in params.values():
+        if isinstance(value, Jaxpr):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                if isinstance(item, Jaxpr):
+                    yield item
+
+
+def live_eqns(eqns: Iterable[JaxprEqn], outvars: Iterable[Any]) -> list[JaxprEqn]:
+    """The equations that `outvars` depend on, or that have effects, in their order: one backward walk."""
+    live = {v for v in outvars if type(v) is not Literal}
+    kept = []
+    for eqn in reversed(eqns if isinstance(eqns, list) else list(eqns)):
+        if eqn.effects or not live.isdisjoint(eqn.outvars):
+            kept.append(eqn)
+            for v in eqn.invars:
+                if type(v) is not Literal:
+                    live.add(v)
+    kept.reverse()
+    return kept
+
+
+def used_inputs(jaxpr: Jaxpr) -> list[bool]:
+    """For each invar, whether a live equation or an output reads it."""
+    read: set[Any] = {v for v in jaxpr.outvars if type(v) is not Literal}
+    for eqn in live_eqns(jaxpr.eqns, jaxpr.outvars):
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                read.add(v)
+    return [v in read for v in jaxpr.invars]
+
+
+def count_names() -> Iterator[str]:
+    """a, b, …, z, aa, ab, …: the names of variables in printed programs."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for n in itertools.count(1):
+        for combination in itertools.product(letters, repeat=n):
+            yield "".join(combination)
+
+
+def is_scalar_literal(x: Any) -> bool:
+    """Whether a value captured by a trace is written into the program as a literal."""
+    return type(x) in dtypes.PYTHON_SCALARS or (isinstance(x, (np.generic, np.ndarray)) and x.shape == ())
+
+
+__all__ = [
+    "AbstractValue",
+    "Atom",
+    "ClosedJaxpr",
+    "DebugInfo",
+    "DropVar",
+    "Effect",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "NO_PARAMS",
+    "Var",
+    "count_names",
+    "eval_jaxpr",
+    "is_scalar_literal",
+    "literal",
+    "live_eqns",
+    "no_effects",
+    "subjaxprs",
+    "used_inputs",
+]

@@ -1,0 +1,147 @@
+"""Primitives: the operations of the language. A primitive owns its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xtrace.core.avals import AbstractValue, ShapedArray
+from xtrace.core.trace import current
+
+#: How `Primitive.bind` runs an operation outside any trace; the runtime plugs itself in here (xtrace/__init__.py).
+_evaluate: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def set_evaluator(evaluate: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """Plug in what runs primitives on concrete values."""
+    global _evaluate
+    _evaluate = evaluate
+
+
+def _no_evaluator(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    raise RuntimeError("no runtime is plugged in; import xtrace, not xtrace.core alone")
+
+
+_evaluate = _no_evaluator
+
+
+class Primitive:
+    """An operation, with its rules as attributes.
+
+    abstract_eval  (*avals, **params) -> aval, or a list of them if `multiple_results`
+    jvp            (primals, tangents, **params) -> (outs, tangent_outs); tangents may be Zero
+    jvps           instead of jvp: one rule an operand, (tangent, out, *primals, **params) -> term or None (no derivative)
+    linearize      instead of jvp, for primitives that hold jaxprs: see transforms.linearize
+    transpose      (cotangents, *args, **params) -> a cotangent or None per arg; linear args are UndefinedPrimal
+    batch          (axis, args, dims, **params) -> (outs, out_dims); see transforms.batching
+    lower          (ctx, eqn, *operands) -> values; set by lowering/rules
+    """
+
+    multiple_results: bool = False
+    #: Set where a primitive runs in Python on concrete values instead of being compiled (device_put …).
+    impl: Callable[..., Any] | None = None
+    jvp: Callable[..., Any] | None = None
+    jvps: Sequence[Callable[..., Any] | None] | None = None
+    linearize: Callable[..., Any] | None = None
+    transpose: Callable[..., Any] | None = None
+    batch: Callable[..., Any] | None = None
+    lower: Callable[..., Any] | None = None
+    lower_on: dict[str, Callable[..., Any]] | None = None
+    #: (avals, params) -> set of effects, for primitives that have any.
+    effects: Callable[..., frozenset[Any]] | None = None
+    #: Params kept out of `str(jaxpr)`.
+    hidden_params: frozenset[str] = frozenset()
+    #: Whether every operand is mapped element by element (fusion and batching treat these alike).
+    elementwise: bool = False
+    #: Whether the parameters hold jaxprs.
+    holds_jaxprs: bool = False
+
+    def __init__(self, name: str, abstract_eval: Callable[..., Any] | None = None) -> None:
+        self.name = name
+        if abstract_eval is not None:
+            self.abstract_eval = abstract_eval
+        self._out_avals: dict[Any, Any] = {}
+        self.eager_cache: dict[Any, Any] = {}
+
+    def abstract_eval(self, *avals: AbstractValue, **params: Any) -> Any:
+        raise NotImplementedError(f"primitive {self.name} has no abstract evaluation rule")
+
+    def out_aval(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
+        """Memoised `abstract_eval`: an aval, or a tuple of them if `multiple_results`."""
+        key = (avals, tuple(params.items())) if params else avals
+        try:
+            out = self._out_avals.get(key)
+        except TypeError:  # an unhashable parameter
+            return self._fresh_out_aval(avals, params)
+        if out is None:
+            out = self._fresh_out_aval(avals, params)
+            if len(self._out_avals) > 10_000:
+                self._out_avals.clear()
+            self._out_avals[key] = out
+        return out
+
+    def _fresh_out_aval(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
+        out = self.abstract_eval(*avals, **params)
+        return tuple(out) if self.multiple_results else out
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive: run it, or hand it to the current trace."""
+        trace = current.trace
+        if trace is None:
+            return _evaluate(self, args, params)
+        return trace.process(self, args, params)
+
+    # Registration the way JAX programs write it.
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        self.abstract_eval = rule  # type: ignore[method-assign]
+        self._out_avals.clear()
+        return rule
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def shaped(x: Any) -> ShapedArray:
+    """The aval of any value an operation accepts: array, tracer, numpy array, Python scalar."""
+    aval = getattr(x, "aval", None)
+    return aval if aval is not None else aval_of(x)
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """The aval of a value that doesn't carry one. Raises TypeError for what isn't an array."""
+    import numpy as np
+
+    from xtrace.core import dtypes
+
+    python = dtypes.PYTHON_SCALARS.get(type(x))
+    if python is not None:
+        if type(x) is int:
+            check_int_range(x)
+        return ShapedArray((), dtypes.canonicalize(python), python is not dtypes.bool_)
+    if isinstance(x, (np.ndarray, np.generic)):
+        if dtypes.kind(x.dtype) not in "biufc0":
+            raise TypeError(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
+        return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+    convert = getattr(x, "__jax_array__", None)
+    if convert is not None:
+        return shaped(convert())
+    if isinstance(x, (bool, int, float, complex)):  # subclasses, such as enum.IntEnum
+        base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
+        return ShapedArray((), dtypes.canonicalize(dtypes.PYTHON_SCALARS[base]), base is not bool)
+    raise TypeError(f"Value {x!r} of type {type(x)} is not a valid array type: expected an array or a number.")
+
+
+def check_int_range(x: int) -> None:
+    """Raise OverflowError for a Python int that the default integer type can't hold."""
+    from xtrace.core import config
+
+    bits = 64 if config.enable_x64.value else 32
+    if not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1):
+        raise OverflowError(
+            f"An overflow was encountered: Python int {x} does not fit in int{bits}. "
+            "Give it a dtype, e.g. numpy.uint32(x), or enable x64 mode."
+        )

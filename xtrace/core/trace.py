@@ -1,0 +1,182 @@
+"""Traces and tracers: who interprets a primitive, and the stand-ins for values that carry the interpreter along.
+
+Each thread has one current trace (None: nothing is being traced, operations run). A transformation pushes its own
+trace, whose `parent` is the one it found; a trace interprets a primitive and speaks to its parent for the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from xtrace.core import config
+from xtrace.core.avals import ShapedArray
+
+if TYPE_CHECKING:
+    from xtrace.core.primitive import Primitive
+
+
+class _Current(threading.local):
+    trace: Trace | None = None
+
+
+#: The current thread's trace. `current.trace` costs about 30 ns; reading it is the whole price of composability.
+current = _Current()
+
+_jit_key_state = config.trace_state.state
+
+
+class Trace:
+    """An interpreter of primitives. `parent` interprets what this one produces (None: operations run)."""
+
+    __slots__ = ("parent", "__weakref__")
+
+    parent: Trace | None
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Interpret one application of `primitive`."""
+        raise NotImplementedError
+
+    def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        """Interpret a call of a function with a custom forward derivative (see transforms.custom)."""
+        raise NotImplementedError
+
+    def process_custom_vjp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        """Interpret a call of a function with a custom reverse derivative (see transforms.custom)."""
+        raise NotImplementedError
+
+
+class use_trace:
+    """Context manager that makes `trace` the current one; the previous one comes back at exit."""
+
+    __slots__ = ("trace", "previous", "previous_key")
+
+    def __init__(self, trace: Trace | None) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace | None:
+        self.previous = current.trace
+        current.trace = self.trace
+        # Compiled calls look this up in C++: while tracing they must come to Python.
+        self.previous_key = _jit_key_state.swap_local(None if self.trace is None else True)
+        return self.trace
+
+    def __exit__(self, *exc: Any) -> None:
+        current.trace = self.previous
+        _jit_key_state.swap_local(self.previous_key)
+
+
+class Tracer:
+    """Stands for a value while a function is traced. Array operators are set on it by the numpy layer."""
+
+    __slots__ = ("aval", "_trace", "__weakref__")
+
+    __array_priority__ = 1000
+
+    aval: ShapedArray
+    _trace: Trace
+
+    # What an array says about itself without knowing its values.
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def to_concrete_value(self) -> Any:
+        """The array behind this tracer where there is one (eager grad or vmap of an unmapped value), else None."""
+        return None
+
+    def contents(self) -> list[tuple[str, Any]]:
+        """What printing shows of the tracer beside its aval."""
+        return []
+
+    def __repr__(self) -> str:
+        weak = "~" if self.aval.weak_type else ""
+        shown = f"{type(self).__name__}<{weak}{self.aval.str_short()}>"
+        return "\n".join([f"{shown} with", *(f"  {k} = {v!r}" for k, v in c)]) if (c := self.contents()) else shown
+
+    def __format__(self, spec: str) -> str:
+        concrete = self.to_concrete_value()
+        return format(self if concrete is None else concrete, spec) if spec else repr(self)
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            f"unhashable type: {type(self).__name__}. A traced array has no value to hash yet; "
+            "use its shape or dtype, or pass the argument as static (static_argnums or static_argnames of jit)."
+        )
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self
+
+    def block_until_ready(self) -> Tracer:
+        return self
+
+    # Conversions to Python values need one: errors.py says what to do instead.
+    def _concrete(self, error: str, **details: Any) -> Any:
+        value = self.to_concrete_value()
+        if value is None:
+            from xtrace.core import errors  # only on the way to an error
+
+            raise getattr(errors, error)(self, **details)
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self._concrete("TracerBoolConversionError"))
+
+    def __index__(self) -> int:
+        return self._concrete("TracerIntegerConversionError").__index__()
+
+    def __int__(self) -> int:
+        return int(self._concrete("ConcretizationTypeError", wanted="int"))
+
+    def __float__(self) -> float:
+        return float(self._concrete("ConcretizationTypeError", wanted="float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._concrete("ConcretizationTypeError", wanted="complex"))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._concrete("TracerArrayConversionError").__array__(*args, **kwargs)
+
+    def tolist(self) -> Any:
+        return self._concrete("ConcretizationTypeError", wanted="a list (tolist)").tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return self._concrete("ConcretizationTypeError", wanted="bytes (tobytes)").tobytes(order)
+
+    def item(self, *args: Any) -> Any:
+        return self._concrete("ConcretizationTypeError", wanted="a Python scalar (item)").item(*args)
+
+
+def is_tracing() -> bool:
+    """Whether the current thread is inside any trace."""
+    return current.trace is not None

@@ -1,0 +1,1 @@
+"""Functions to functions: staging, forward and reverse derivatives, batching, calls, custom rules."""

@@ -1,0 +1,156 @@
+"""Batching (vmap): every value carries the position of its mapped axis along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
+from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
+
+
+class MappedAxis(NamedTuple):
+    """The axis being mapped: its size, and its name if it has one."""
+
+    size: int
+    name: Any = None
+    spmd_name: Any = None
+
+
+#: In place of a dimension: the value is the same for every element of the mapped axis.
+not_mapped = None
+
+
+class BatchTracer(Tracer):
+    """One example of `val`, whose axis `dim` is mapped."""
+
+    __slots__ = ("val", "dim")
+
+    def __init__(self, trace: Trace, val: Any, dim: int) -> None:
+        aval = shaped(val)
+        self._trace = trace
+        self.val = val
+        self.dim = dim
+        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+
+    def contents(self) -> list[tuple[str, Any]]:
+        return [("val", self.val), ("batch_dim", self.dim)]
+
+
+class BatchTrace(Trace):
+    """Interprets an operation by its batching rule."""
+
+    __slots__ = ("axis", "alive")
+
+    def __init__(self, parent: Trace | None, axis: MappedAxis) -> None:
+        self.parent = parent
+        self.axis = axis
+        self.alive = True
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        """(value, mapped dimension or None)."""
+        if type(x) is BatchTracer:
+            if x._trace is self:
+                return x.val, x.dim
+            check_alive(x)
+        return x, None
+
+    def wrap(self, val: Any, dim: int | None) -> Any:
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        vals, dims, mapped = [], [], False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                vals.append(x.val)
+                dims.append(x.dim)
+                mapped = True
+            else:
+                vals.append(x)
+                dims.append(None)
+        with use_trace(self.parent):
+            if not mapped:
+                return primitive.bind(*vals, **params)
+            if primitive.batch is None:
+                raise NotImplementedError(f"the primitive {primitive.name} has no batching rule")
+            out, out_dim = primitive.batch(self.axis, vals, dims, **params)
+        if primitive.multiple_results:
+            return [self.wrap(o, d) for o, d in zip(out, out_dim)]
+        return self.wrap(out, out_dim)
+
+    def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        pairs = [self.split(x) for x in args]
+        with use_trace(self.parent):
+            if all([d is None for _, d in pairs]):
+                return call.bind([v for v, _ in pairs])
+            outs, dims = call.batch(self.axis, [v for v, _ in pairs], [d for _, d in pairs])
+        return [self.wrap(o, d) for o, d in zip(outs, dims)]
+
+    process_custom_vjp = process_custom_jvp
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]], axis: MappedAxis, args: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """Run a flat function over the mapped axis of its arguments; return outputs and where their mapped axes are."""
+    trace = BatchTrace(current.trace, axis)
+    wrapped = [trace.wrap(x, d) for x, d in zip(args, dims)]
+    with use_trace(trace):
+        outs = fun(*wrapped)
+        pairs = [trace.split(o) for o in outs]
+    trace.alive = False
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def batch_jaxpr(
+    jaxpr: Jaxpr, axis: MappedAxis, dims: tuple[int | None, ...], out_mapped: tuple[bool, ...] | None = None
+) -> tuple[Jaxpr, list[int | None]]:
+    """The jaxpr of all examples at once, and where the outputs' mapped axes are. Memoised on the jaxpr.
+
+    `out_mapped` asks for outputs to be mapped at axis 0 (True), whatever the program does with them: loop carries.
+    """
+    return jaxpr.memo(("batch", axis, dims, out_mapped), lambda: _batch_jaxpr(jaxpr, axis, dims, out_mapped))
+
+
+def _batch_jaxpr(
+    jaxpr: Jaxpr, axis: MappedAxis, dims: tuple[int | None, ...], out_mapped: tuple[bool, ...] | None
+) -> tuple[Jaxpr, list[int | None]]:
+    out_dims: list[int | None] = []
+
+    def fun(*args: Any) -> list[Any]:
+        outs, found = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, dims)
+        if out_mapped is not None:
+            outs = [
+                move_axis(o, d, 0, axis.size) if force else o for o, d, force in zip(outs, found, out_mapped)
+            ]
+            found = [0 if force else d for d, force in zip(found, out_mapped)]
+        out_dims.extend(found)
+        return outs
+
+    def batched(aval: ShapedArray, dim: int | None) -> ShapedArray:
+        if dim is None:
+            return aval
+        return aval.update(shape=(*aval.shape[:dim], axis.size, *aval.shape[dim:]))
+
+    avals = [batched(v.aval, d) for v, d in zip(jaxpr.invars, dims)]
+    with use_trace(None):
+        closed, consts = closed_call_operands(trace_to_jaxpr(fun, avals, jaxpr.debug_info))
+    assert not consts, "a closed jaxpr's batched version closes over nothing"
+    return closed, out_dims
+
+
+_move_axis: Any = None
+
+
+def set_axis_mover(move: Callable[[Any, int | None, int, int], Any]) -> None:
+    """Plug in lax's `move(x, source, destination, size)`; source None broadcasts. This layer has no operations."""
+    global _move_axis
+    _move_axis = move
+
+
+def move_axis(x: Any, source: int | None, destination: int, size: int) -> Any:
+    """`x` with its mapped axis at `destination`; an unmapped x (source None) is broadcast along a new axis."""
+    return x if source == destination else _move_axis(x, source, destination, size)

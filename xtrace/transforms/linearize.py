@@ -1,0 +1,374 @@
+"""Reverse-mode derivatives: linearize once onto a tape, then transpose the whole tape in one backward walk.
+
+`LinearizeTrace` runs a function on its primal values; the linear (tangent) half of each derivative rule is recorded
+on a `Tape`. Residuals are simply the primal values that tape nodes hold. No jaxpr is built for an eager gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal
+from xtrace.core.primitive import Primitive, aval_of, shaped
+from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.transforms.accumulate import add_tangents
+from xtrace.transforms.jvp import jvp_of_bind, tangent_by_operand
+from xtrace.transforms.staging import StagingTrace, check_alive, closed_call_operands, trace_to_jaxpr
+from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
+
+
+class LinearTracer(Tracer):
+    """A tangent on a tape: `index` is its place among the tape's values."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, tape: Tape, aval: ShapedArray, index: int) -> None:
+        self._trace = tape
+        self.aval = aval
+        self.index = index
+
+
+class TapeNode:
+    """One linear operation: `args` are LinearTracers, or values that the operation is parametrised by."""
+
+    __slots__ = ("primitive", "args", "params", "outs")
+
+    def __init__(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: list[LinearTracer]) -> None:
+        self.primitive = primitive
+        self.args = args
+        self.params = params
+        self.outs = outs
+
+
+class Tape(Trace):
+    """Records linear operations; everything else goes to the parent."""
+
+    __slots__ = ("nodes", "size")
+
+    def __init__(self, parent: Trace | None) -> None:
+        self.parent = parent
+        self.nodes: list[TapeNode] = []
+        self.size = 0
+
+    def new_value(self, aval: ShapedArray) -> LinearTracer:
+        value = LinearTracer(self, aval, self.size)
+        self.size += 1
+        return value
+
+    def owns(self, x: Any) -> bool:
+        return type(x) is LinearTracer and x._trace is self
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        for a in args:
+            if type(a) is LinearTracer and a._trace is self:
+                return self.record(primitive, args, params)
+        with use_trace(self.parent):
+            return primitive.bind(*args, **params)
+
+    def record(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        out = primitive.out_aval(tuple([getattr(a, "aval", None) or shaped(a) for a in args]), params)
+        if primitive.multiple_results:
+            outs = [self.new_value(a) for a in out]
+            self.nodes.append(TapeNode(primitive, args, params, outs))
+            return outs
+        value = self.new_value(out)
+        self.nodes.append(TapeNode(primitive, args, params, [value]))
+        return value
+
+    def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        if any(self.owns(a) for a in args):  # linear as it is: its own operations are recorded
+            return call.run(args)
+        with use_trace(self.parent):
+            return call.bind(args)
+
+    process_custom_vjp = process_custom_jvp
+
+
+class LinearizeTracer(Tracer):
+    """A primal value and its tangent on the tape."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: LinearTracer) -> None:
+        self._trace = trace
+        self.aval = shaped(primal)
+        self.primal = primal
+        self.tangent = tangent
+
+    def to_concrete_value(self) -> Any:
+        primal = self.primal
+        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
+
+    def contents(self) -> list[tuple[str, Any]]:
+        return [("primal", self.primal), ("tangent", self.tangent)]
+
+
+class LinearizeTrace(Trace):
+    """Runs operations on primals and records their linearization on `tape`."""
+
+    __slots__ = ("tape", "alive")
+
+    def __init__(self, parent: Trace | None) -> None:
+        self.parent = parent
+        self.tape = Tape(parent)
+        self.alive = True
+
+    def new_arg(self, primal: Any) -> LinearizeTracer:
+        return LinearizeTracer(self, primal, self.tape.new_value(shaped(primal).tangent()))
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """(primal, tangent) of any value."""
+        if type(x) is LinearizeTracer:
+            if x._trace is self:
+                return x.primal, x.tangent
+            check_alive(x)
+        return x, zero_tangent(x)
+
+    def wrap(self, primal: Any, tangent: Any) -> Any:
+        if type(tangent) is Zero:
+            return primal
+        if not self.tape.owns(tangent):  # a tangent that depends on no input, such as a custom rule's constant
+            raise TypeError(
+                f"a derivative rule gave a tangent that does not depend linearly on its input tangents: {tangent!r}"
+            )
+        return LinearizeTracer(self, primal, tangent)
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        primals, tangents, linear = [], [], False
+        for x in args:
+            if type(x) is LinearizeTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                linear = True
+            else:
+                primals.append(x)
+                tangents.append(None)
+        if not linear:
+            with use_trace(self.parent):
+                return primitive.bind(*primals, **params)
+        tangents = [zero_tangent(p) if t is None else t for p, t in zip(primals, tangents)]
+        if primitive.linearize is not None:
+            with use_trace(self.parent):
+                out, tangent = primitive.linearize(self.tape, primals, tangents, **params)
+        elif primitive.jvps is not None:
+            with use_trace(self.parent):
+                out = primitive.bind(*primals, **params)
+            with use_trace(self.tape):
+                tangent = tangent_by_operand(primitive, out, primals, tangents, params)
+        else:
+            with use_trace(self.tape):
+                out, tangent = jvp_of_bind(primitive, primals, tangents, params)
+        if primitive.multiple_results:
+            return [self.wrap(o, t) for o, t in zip(out, tangent)]
+        return self.wrap(out, tangent)
+
+    def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        pairs = [self.split(x) for x in args]
+        primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        if all([type(t) is Zero for t in tangents]):
+            with use_trace(self.parent):
+                return call.bind(primals)
+        with use_trace(self.tape):
+            outs, out_tangents = call.apply_jvp(primals, tangents)
+        return [self.wrap(o, t) for o, t in zip(outs, out_tangents)]
+
+    def process_custom_vjp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        pairs = [self.split(x) for x in args]
+        primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        with use_trace(self.parent):
+            if all([type(t) is Zero for t in tangents]):
+                return call.bind(primals)
+            outs, out_tangents = call.linearize(self.tape, primals, tangents)
+        return [self.wrap(o, t) for o, t in zip(outs, out_tangents)]
+
+
+def backward(tape: Tape, outs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[LinearTracer]) -> list[Any]:
+    """Cotangents of the tangents `wanted`, given cotangents of `outs` (LinearTracer or Zero). Zero where none arrives.
+
+    One walk over the tape, newest first; an operation whose outputs received nothing is never transposed.
+    """
+    received: list[Any] = [None] * tape.size
+    for out, ct in zip(outs, cotangents):
+        if type(out) is LinearTracer and type(ct) is not Zero:
+            old = received[out.index]
+            received[out.index] = ct if old is None else add_tangents(old, ct)
+    for node in reversed(tape.nodes):
+        if node.primitive.multiple_results:
+            cts = [received[o.index] for o in node.outs]
+            if all([c is None for c in cts]):
+                continue
+            ct = [Zero(o.aval.tangent()) if c is None else c for o, c in zip(node.outs, cts)]
+        else:
+            ct = received[node.outs[0].index]
+            if ct is None:
+                continue
+        for o in node.outs:  # free the memory of what has been used
+            received[o.index] = None
+        args = [UndefinedPrimal(a.aval) if type(a) is LinearTracer and a._trace is tape else a for a in node.args]
+        if node.primitive.transpose is None:
+            raise NotImplementedError(f"the primitive {node.primitive.name} has no transpose rule")
+        for a, c in zip(node.args, node.primitive.transpose(ct, *args, **node.params)):
+            if c is not None and type(a) is LinearTracer and a._trace is tape and type(c) is not Zero:
+                old = received[a.index]
+                received[a.index] = c if old is None else add_tangents(old, c)
+    return [Zero(w.aval.tangent()) if (c := received[w.index]) is None else c for w in wanted]
+
+
+class Linearized:
+    """The linearization of a function at a point: what `linearize` and `vjp` return functions over."""
+
+    __slots__ = ("tape", "inputs", "outs")
+
+    def __init__(self, tape: Tape, inputs: list[LinearTracer | None], outs: list[Any]) -> None:
+        self.tape = tape
+        #: One per argument; None where the argument was not differentiated.
+        self.inputs = inputs
+        #: Out tangents: LinearTracer or Zero.
+        self.outs = outs
+
+    def pull_back(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Cotangents of the differentiated inputs (array or Zero)."""
+        return backward(self.tape, self.outs, cotangents, [i for i in self.inputs if i is not None])
+
+    def jaxpr(self, debug_info: DebugInfo | None = None) -> tuple[Jaxpr, list[Any]]:
+        """The tape as a jaxpr (residuals, input tangents) -> nonzero out tangents, and the residual values."""
+        return tape_to_jaxpr(self.tape, [i for i in self.inputs if i is not None], self.outs, debug_info)
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiated: Sequence[bool]
+) -> tuple[list[Any], Linearized]:
+    """Run a flat function at `primals`, recording how its outputs depend on the `differentiated` arguments."""
+    trace = LinearizeTrace(current.trace)
+    args = [trace.new_arg(p) if d else p for p, d in zip(primals, differentiated)]
+    with use_trace(trace):
+        outs = fun(*args)
+        pairs = [trace.split(o) for o in outs]
+    trace.alive = False
+    inputs = [a.tangent if d else None for a, d in zip(args, differentiated)]
+    return [p for p, _ in pairs], Linearized(trace.tape, inputs, [t for _, t in pairs])
+
+
+def tape_to_jaxpr(
+    tape: Tape, inputs: Sequence[LinearTracer], outs: Sequence[Any], debug_info: DebugInfo | None
+) -> tuple[Jaxpr, list[Any]]:
+    """The live part of a tape as a jaxpr (residuals, inputs) -> the nonzero outs; the residuals beside it."""
+    live = [False] * tape.size
+    for o in outs:
+        if type(o) is LinearTracer:
+            live[o.index] = True
+    nodes = []
+    for node in reversed(tape.nodes):
+        if any([live[o.index] for o in node.outs]):
+            nodes.append(node)
+            for a in node.args:
+                if type(a) is LinearTracer and a._trace is tape:
+                    live[a.index] = True
+    nodes.reverse()
+    env: dict[int, Var] = {i.index: Var(i.aval) for i in inputs}
+    invars = [env[i.index] for i in inputs]
+    residual_vars: dict[int, Var] = {}
+    residuals: list[Any] = []
+
+    def atom(a: Any) -> Any:
+        if type(a) is LinearTracer and a._trace is tape:
+            return env[a.index]
+        if is_scalar_literal(a):
+            return literal(a, aval_of(a))
+        var = residual_vars.get(id(a))
+        if var is None:
+            var = residual_vars[id(a)] = Var(shaped(a))
+            residuals.append(a)
+        return var
+
+    eqns = []
+    for node in nodes:
+        operands = [atom(a) for a in node.args]
+        outvars = [Var(o.aval) for o in node.outs]
+        env.update(zip([o.index for o in node.outs], outvars))
+        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params))
+    out_atoms = [env[o.index] for o in outs if type(o) is LinearTracer]
+    jaxpr = Jaxpr([], [*residual_vars.values(), *invars], out_atoms, eqns, debug_info=debug_info)
+    return jaxpr, residuals
+
+
+# -- whole jaxprs: how primitives that hold jaxprs are linearized and transposed ---------------------------------
+
+
+class LinearizedJaxpr:
+    """A jaxpr split in two. `primal`: args -> (outs, residuals); `tangent`: (residuals, tangents) -> out tangents."""
+
+    __slots__ = ("primal", "tangent", "num_residuals", "out_nonzeros")
+
+    def __init__(self, primal: Jaxpr, tangent: Jaxpr, num_residuals: int, out_nonzeros: list[bool]) -> None:
+        self.primal = primal
+        self.tangent = tangent
+        self.num_residuals = num_residuals
+        self.out_nonzeros = out_nonzeros
+
+
+def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> LinearizedJaxpr:
+    """Split a closed jaxpr for reverse mode, where `nonzeros` says which arguments have tangents. Memoised."""
+    return jaxpr.memo(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
+
+
+def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> LinearizedJaxpr:
+    with use_trace(None):
+        trace = StagingTrace(None, jaxpr.debug_info)
+        args = [trace.new_arg(v.aval) for v in jaxpr.invars]
+        with use_trace(trace):
+            outs, lin = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args, nonzeros)
+            tangent, residuals = lin.jaxpr(jaxpr.debug_info)
+            primal = trace.finish([*outs, *residuals])
+    assert not primal.constvars, "a closed jaxpr's linearization closes over nothing"
+    return LinearizedJaxpr(primal, tangent, len(residuals), [type(t) is not Zero for t in lin.outs])
+
+
+def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]]:
+    """The jaxpr (non-linear args, nonzero cotangents) -> nonzero cotangents of the linear args; which are nonzero.
+
+    `jaxpr` is linear in the arguments marked so. Memoised on the jaxpr.
+    """
+    return jaxpr.memo(("transpose", linear, ct_nonzeros), lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros))
+
+
+def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]]:
+    arrives: list[bool] = []
+    n = len(linear) - sum(linear)
+
+    def fun(*args: Any) -> list[Any]:
+        known, given = iter(args[:n]), iter(args[n:])
+        tape = Tape(current.trace)
+        values = [tape.new_value(v.aval) if lin else next(known) for v, lin in zip(jaxpr.invars, linear)]
+        with use_trace(tape):
+            outs = eval_jaxpr(jaxpr, (), *values)
+        cts = [next(given) if nz else Zero(v.aval.tangent()) for v, nz in zip(jaxpr.outvars, ct_nonzeros)]
+        inputs = [v for v, lin in zip(values, linear) if lin]
+        results = backward(tape, outs, cts, inputs)
+        arrives.extend(type(r) is not Zero for r in results)
+        return [r for r in results if type(r) is not Zero]
+
+    known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear) if not lin]
+    ct_avals = [v.aval.tangent() for v, nz in zip(jaxpr.outvars, ct_nonzeros) if nz]
+    with use_trace(None):
+        closed, consts = closed_call_operands(trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info))
+    assert not consts, "a closed jaxpr's transpose closes over nothing"
+    return closed, arrives
+
+
+__all__ = [
+    "LinearTracer",
+    "Linearized",
+    "LinearizedJaxpr",
+    "LinearizeTrace",
+    "LinearizeTracer",
+    "Tape",
+    "backward",
+    "instantiate",
+    "linearize_flat",
+    "linearize_jaxpr",
+    "tape_to_jaxpr",
+    "transpose_jaxpr",
+]

@@ -1,0 +1,223 @@
+"""Staging: run a Python function on tracers and record what it does as a jaxpr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xtrace.core import config, errors, source
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import (
+    NO_PARAMS,
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    is_scalar_literal,
+    literal,
+    no_effects,
+)
+from xtrace.core.primitive import Primitive, aval_of
+from xtrace.core.trace import Trace, Tracer, current, use_trace
+
+_own_file = source.is_own_file
+_user_frame = source.user_frame
+_getframe = sys._getframe
+
+
+class StagedTracer(Tracer):
+    """A value inside a function that is being staged; `var` names it in the jaxpr."""
+
+    __slots__ = ("var",)
+
+    var: Var
+
+    def __init__(self, trace: StagingTrace, aval: ShapedArray, var: Var) -> None:
+        self._trace: StagingTrace = trace
+        self.aval = aval
+        self.var = var
+
+    def __repr__(self) -> str:
+        weak = "~" if self.aval.weak_type else ""
+        return f"JitTracer({weak}{self.aval.str_short()})"
+
+    __str__ = __repr__
+
+
+class StagingTrace(Trace):
+    """Records the operations of one function as equations."""
+
+    __slots__ = ("eqns", "debug_info", "invars", "constvars", "consts", "const_vars_by_id", "alive", "effects")
+
+    def __init__(self, parent: Trace | None, debug_info: DebugInfo) -> None:
+        self.parent = parent
+        self.debug_info = debug_info
+        self.eqns: list[JaxprEqn] = []
+        self.invars: list[Var] = []
+        self.constvars: list[Var] = []
+        self.consts: list[Any] = []
+        self.const_vars_by_id: dict[int, Var] = {}
+        self.alive = True
+        self.effects: frozenset[Any] = no_effects
+
+    # -- inputs ------------------------------------------------------------------------------------------------
+
+    def new_arg(self, aval: ShapedArray) -> StagedTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return StagedTracer(self, aval, var)
+
+    def as_atom(self, x: Any) -> Var | Literal:
+        """The variable or literal of `x`: our own tracer, a scalar, or a value captured from outside."""
+        if type(x) is StagedTracer and x._trace is self:
+            return x.var
+        if is_scalar_literal(x):
+            return literal(x, aval_of(x))
+        return self.capture(x)
+
+    def capture(self, x: Any) -> Var:
+        """The constvar of a closed-over array or outer tracer."""
+        var = self.const_vars_by_id.get(id(x))
+        if var is None:
+            if isinstance(x, Tracer):
+                check_alive(x)
+                aval = x.aval
+            else:
+                aval = getattr(x, "aval", None) or aval_of(x)
+            var = self.const_vars_by_id[id(x)] = Var(aval)
+            self.constvars.append(var)
+            self.consts.append(x)  # keeps x alive, so its id stays its own
+        return var
+
+    def as_tracer(self, x: Any) -> StagedTracer:
+        """`x` as a tracer of this trace; values from outside are captured."""
+        if type(x) is StagedTracer and x._trace is self:
+            return x
+        var = self.capture(x)
+        return StagedTracer(self, var.aval, var)
+
+    # -- recording ---------------------------------------------------------------------------------------------
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        invars = [a.var if type(a) is StagedTracer and a._trace is self else self.as_atom(a) for a in args]
+        out = primitive.out_aval(tuple([v.aval for v in invars]), params)
+        frame = _user_frame(_getframe(2))
+        position = None if frame is None else (frame.f_code, frame.f_lasti)
+        effects = no_effects
+        if primitive.effects is not None:
+            effects = primitive.effects([v.aval for v in invars], params)
+            self.effects |= effects
+        if primitive.multiple_results:
+            outvars = [Var(a) for a in out]
+            self.eqns.append(JaxprEqn(primitive, invars, outvars, params, position, effects))
+            return [StagedTracer(self, v.aval, v) for v in outvars]
+        var = Var(out)
+        self.eqns.append(JaxprEqn(primitive, invars, (var,), params, position, effects))
+        return StagedTracer(self, out, var)
+
+    def record_elementwise(self, primitive: Primitive, invars: Sequence[Any], out: ShapedArray) -> StagedTracer:
+        """Record an equation without parameters whose output aval is known. The hot path: called by ufuncs."""
+        frame = _getframe(2)
+        if _own_file.get(frame.f_code.co_filename, True):
+            frame = _user_frame(frame)  # type: ignore[assignment]
+        var = Var(out)
+        self.eqns.append(
+            JaxprEqn(primitive, invars, (var,), NO_PARAMS, None if frame is None else (frame.f_code, frame.f_lasti))
+        )
+        return StagedTracer(self, out, var)
+
+    def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        return call.stage(args)
+
+    def process_custom_vjp(self, call: Any, args: tuple[Any, ...]) -> Any:
+        return call.stage(args)
+
+    # -- results -----------------------------------------------------------------------------------------------
+
+    def finish(self, outs: Sequence[Any]) -> Jaxpr:
+        """The jaxpr, closed over what was captured. The trace is dead afterwards."""
+        outvars = [self.as_atom(x) for x in outs]
+        self.alive = False
+        jaxpr = Jaxpr(self.constvars, self.invars, outvars, self.eqns, self.effects, self.debug_info, self.consts)
+        self.const_vars_by_id = {}
+        self.consts = []
+        if config.check_jaxprs.value:
+            from xtrace.core.check import check_jaxpr
+
+            check_jaxpr(jaxpr)
+        return jaxpr
+
+    # -- messages ----------------------------------------------------------------------------------------------
+
+    def origin(self) -> str:
+        return f"{self.debug_info.func_src_info} for {self.debug_info.traced_for}"
+
+    def history(self, tracer: Any) -> list[str]:
+        """How `tracer` came from the function's arguments, for error messages."""
+        lines = [f"  while tracing {self.origin()}"]
+        made_by = {v: e for e in self.eqns for v in e.outvars}
+        eqn = made_by.get(tracer.var)
+        for _ in range(4):
+            if eqn is None:
+                break
+            operands = ", ".join(v.aval.str_short() for v in eqn.invars)
+            lines.append(f"  which is   {eqn.primitive.name}({operands}) at {source.describe(eqn.position)}")
+            eqn = next((made_by[v] for v in eqn.invars if v in made_by), None)
+        reached = self._arguments_behind(tracer.var, made_by)
+        if reached:
+            names = self.debug_info.arg_names
+            shown = [names[i] if i < len(names) else f"number {i}" for i in reached]
+            listed = ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+            word = "argument" if len(shown) == 1 else "arguments"
+            lines.append(f"  it depends on the {word} {listed} of {self.debug_info.func_name}")
+        return lines
+
+    def _arguments_behind(self, var: Any, made_by: dict[Any, JaxprEqn]) -> list[int]:
+        """Positions of the arguments that `var` depends on, in order."""
+        seen: set[Any] = set()
+        todo = [var]
+        while todo:
+            v = todo.pop()
+            if v not in seen:
+                seen.add(v)
+                if v in made_by:
+                    todo.extend(made_by[v].invars)
+        return [i for i, v in enumerate(self.invars) if v in seen]
+
+
+def check_alive(tracer: Tracer) -> None:
+    """Raise UnexpectedTracerError if the trace of `tracer` has ended."""
+    if not getattr(tracer._trace, "alive", True):
+        raise errors.UnexpectedTracerError(tracer)
+
+
+def trace_to_jaxpr(
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    debug_info: DebugInfo | None = None,
+) -> Jaxpr:
+    """Stage `fun`, a function of flat positional arrays that returns a flat sequence, at `avals`.
+
+    The result's `consts` are the values that `fun` closed over: arrays, or tracers of the traces outside.
+    """
+    trace = StagingTrace(current.trace, debug_info or DebugInfo())
+    args = [trace.new_arg(aval) for aval in avals]
+    with use_trace(trace):
+        try:
+            return trace.finish(fun(*args))
+        finally:
+            trace.alive = False
+
+
+def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
+    """Turn constvars into leading invars: the form in which parameters of equations hold jaxprs.
+
+    Returns the closed jaxpr and the values for its new leading arguments.
+    """
+    if not jaxpr.constvars:
+        return jaxpr, []
+    invars = [*jaxpr.constvars, *jaxpr.invars]
+    closed = Jaxpr([], invars, jaxpr.outvars, jaxpr.eqns, jaxpr.effects, jaxpr.debug_info)
+    return closed, jaxpr.consts
