@@ -320,7 +320,15 @@ disable_jit = _define(
 )
 post_hook = _define("post_hook", None, "hook of the C++ fast path", types=(), internal=True)
 #: None outside any trace. In the jit key, so that a call made while tracing never takes the compiled fast path.
-trace_state = _define("trace_state", None, "whether this thread is tracing", types=(), internal=True, in_jit_key=True)
+trace_state = _define(
+    "trace_state",
+    None,
+    "whether this thread is tracing",
+    types=(),
+    internal=True,
+    in_jit_key=True,
+    in_trace_context=False,  # a function is traced alike inside and outside other traces
+)
 default_matmul_precision = _define(
     "default_matmul_precision",
     None,

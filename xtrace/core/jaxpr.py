@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -115,20 +115,50 @@ class JaxprEqn:
         return printer.format_eqn(self)
 
 
-class DebugInfo(NamedTuple):
-    """Where a jaxpr came from: the function, what traced it, and the names of its arguments and results."""
+class DebugInfo:
+    """Where a jaxpr came from: the function, what traced it, and the names of its arguments and results.
 
-    func_name: str = "<unknown>"
-    traced_for: str = "jit"
-    arg_names: tuple[str, ...] = ()
-    result_paths: tuple[str, ...] = ()
-    func_file: str | None = None
-    func_line: int | None = None
+    Names are given as tuples, or as functions that make them: nobody reads them until something is printed,
+    lowered or wrong.
+    """
+
+    __slots__ = ("func_name", "traced_for", "_arg_names", "_result_paths", "code")
+
+    def __init__(
+        self,
+        func_name: str = "<unknown>",
+        traced_for: str = "jit",
+        arg_names: Sequence[str] | Callable[[], Sequence[str]] = (),
+        result_paths: Sequence[str] | Callable[[], Sequence[str]] = (),
+        code: Any = None,
+    ) -> None:
+        self.func_name = func_name
+        self.traced_for = traced_for
+        self._arg_names = arg_names
+        self._result_paths = result_paths
+        #: The function's code object, for its file and line.
+        self.code = code
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        if callable(self._arg_names):
+            self._arg_names = tuple(self._arg_names())
+        return tuple(self._arg_names)
+
+    @property
+    def result_paths(self) -> tuple[str, ...]:
+        if callable(self._result_paths):
+            self._result_paths = tuple(self._result_paths())
+        return tuple(self._result_paths)
+
+    def replace(self, **changes: Any) -> DebugInfo:
+        fields = {n.lstrip("_"): getattr(self, n) for n in self.__slots__}
+        return DebugInfo(**{**fields, **changes})
 
     @property
     def func_src_info(self) -> str:
-        where = f" at {self.func_file}:{self.func_line}" if self.func_file else ""
-        return f"{self.func_name}{where}"
+        code = self.code
+        return self.func_name if code is None else f"{self.func_name} at {code.co_filename}:{code.co_firstlineno}"
 
 
 class Jaxpr:

@@ -91,6 +91,11 @@ class Primitive:
             return _evaluate(self, args, params)
         return trace.process(self, args, params)
 
+    def impl_for(self, params: dict[str, Any]) -> Callable[..., Any] | None:
+        """How the primitive runs on concrete values if not as a compiled program of one equation."""
+        impl = self.impl
+        return None if impl is None else lambda *args: impl(*args, **params)
+
     # Registration the way JAX programs write it.
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         self.impl = impl

@@ -1,0 +1,76 @@
+"""Eager operations: each primitive with its parameters is a small compiled program behind jaxlib's C++ call path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var
+from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.pytree import default_registry, tree_structure
+from xtrace.core.trace import Tracer
+from xtrace.runtime import jaxlib_api
+from xtrace.runtime.program import Executable, LoweredProgram, placement_of
+
+_LEAF = tree_structure(0)
+#: Shared by all eager operations: how many (operation, signature) pairs stay compiled on the fast path.
+_cache = jaxlib_api.PjitFunctionCache(capacity=8192)
+
+
+def evaluate(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Run one application of `primitive` on concrete values. What `Primitive.bind` does outside any trace."""
+    key = tuple(params.items()) if params else None
+    try:
+        run = primitive.eager_cache.get(key)
+    except TypeError:  # an unhashable parameter
+        return _runner(primitive, params)(*args)
+    if run is None:
+        if len(primitive.eager_cache) > 4096:
+            primitive.eager_cache.clear()
+        run = primitive.eager_cache[key] = primitive.impl_for(params) or _runner(primitive, params)
+    return run(*args)
+
+
+def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The C++ callable that runs `primitive` with `params`."""
+    executables: dict[Any, Executable] = {}
+
+    def miss(*args: Any) -> tuple[Any, Any, bool]:
+        for a in args:
+            if isinstance(a, Tracer):
+                # Nothing is being traced, so the tracer's trace is over.
+                from xtrace.core import errors
+
+                raise errors.UnexpectedTracerError(a)
+        avals = tuple([shaped(a) for a in args])
+        placement = placement_of(args)
+        key = (avals, placement.devices, placement.committed)
+        executable = executables.get(key)
+        if executable is None:
+            program = LoweredProgram(one_equation(primitive, avals, params), primitive.name, (placement.platform,), keep_unused=True)
+            executable = executables[key] = Executable(program, placement)
+        outs = executable.call(args)
+        if primitive.multiple_results:
+            return outs, executable.fastpath(tree_structure([0] * len(outs))), False
+        return outs[0], executable.fastpath(_LEAF), False
+
+    def run_in_python(*args: Any) -> Any:  # what C++ calls under disable_jit
+        return miss(*args)[0]
+
+    key = (primitive.name, id(primitive), id(miss))
+    return jaxlib_api.pjit(primitive.name, run_in_python, miss, [], [], key, default_registry, shard_arg, _cache)
+
+
+def shard_arg(x: Any, sharding: Any, layout: Any) -> Any:
+    """C++ hands over here the arguments that it can't place by itself."""
+    from xtrace.runtime import transfers
+
+    return transfers.put(x, shaped(x), sharding, False)
+
+
+def one_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> Jaxpr:
+    """The jaxpr that applies `primitive` once."""
+    out = primitive.out_aval(avals, params)
+    invars = [Var(a) for a in avals]
+    outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
+    return Jaxpr([], invars, outvars, [JaxprEqn(primitive, invars, outvars, params)], debug_info=DebugInfo(primitive.name))

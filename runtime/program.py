@@ -1,0 +1,247 @@
+"""Programs: a jaxpr lowered for a platform (LoweredProgram), and one loaded on devices and ready to run (Executable)."""
+
+from __future__ import annotations
+
+import io
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xtrace.core import config, dtypes
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import Jaxpr, used_inputs
+from xtrace.core.primitive import shaped
+from xtrace.runtime import backends, jaxlib_api, shardings, transfers
+from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
+
+
+class Placement(NamedTuple):
+    """Where a program runs: its devices, the sharding of a value that has no own, and whether results are committed."""
+
+    devices: tuple[Any, ...]
+    sharding: Any
+    committed: bool
+
+    @property
+    def platform(self) -> str:
+        return backends.platform_of(self.devices[0])
+
+
+def placement_of(args: Sequence[Any], device: Any = None, names: Sequence[str] = ()) -> Placement:
+    """Where a call with these arguments runs: where its committed arguments are, else `device`, else the default.
+
+    Raises ValueError if committed arguments are on different devices.
+    """
+    found = None
+    for i, a in enumerate(args):
+        if type(a) is ArrayImpl and a._committed:
+            sharding = a._sharding
+            if found is None:
+                found, first = sharding, i
+            elif sharding is not found and set(sharding.device_set) != set(found.device_set):
+                def describe(i: int, s: Any) -> str:
+                    name = names[i] if i < len(names) else f"argument {i}"
+                    return f"{name} of type {shaped(args[i]).str_short()} is on {sorted(map(str, s.device_set))}"
+
+                raise ValueError(
+                    "Received incompatible devices for jitted computation: "
+                    f"{describe(first, found)}, but {describe(i, sharding)}. Move one with device_put."
+                )
+    if device is not None:
+        if not isinstance(device, jaxlib_api.Sharding):
+            device = shardings.single_device_sharding(device)
+        return Placement(tuple(device._device_assignment), device, True)
+    if found is not None:
+        return Placement(tuple(found._device_assignment), found, True)
+    default = backends.default_device()
+    return Placement((default,), shardings.single_device_sharding(default), False)
+
+
+class LoweredProgram:
+    """A StableHLO module and what the caller must know of it: kept inputs, hidden arguments, donation."""
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        name: str,
+        platforms: tuple[str, ...],
+        *,
+        donated: Sequence[bool] = (),
+        keep_unused: bool = False,
+    ) -> None:
+        from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
+
+        start = time.perf_counter()
+        self.jaxpr = jaxpr
+        self.name = name
+        self.platforms = platforms
+        self.in_avals: list[ShapedArray] = jaxpr.in_avals
+        self.out_avals: list[ShapedArray] = jaxpr.out_avals
+        self.kept: list[bool] = [True] * len(self.in_avals) if keep_unused else used_inputs(jaxpr)
+        program = jaxpr
+        if not all(self.kept):
+            kept_invars = [v for v, k in zip(jaxpr.invars, self.kept) if k]
+            names = jaxpr.debug_info.arg_names
+            info = jaxpr.debug_info.replace(arg_names=tuple([n for n, k in zip(names, self.kept) if k]))
+            program = jaxpr.replace(invars=kept_invars, debug_info=info)
+        inline, hidden = [], []
+        limit = config.inline_constant_bytes.value
+        for var, const in zip(jaxpr.constvars, jaxpr.consts):
+            small = isinstance(var.aval, ShapedArray) and not dtypes.is_extended(var.aval.dtype)
+            small = small and var.aval.size * var.aval.dtype.itemsize <= limit
+            (inline if small else hidden).append((var, const))
+        #: Closed-over arrays that are passed in front of the arguments, instead of being written into the program.
+        self.const_args: list[Any] = [c for _, c in hidden]
+        program = program.replace(constvars=[v for v, _ in (*inline, *hidden)], consts=[])
+        self.donated = [False] * len(self.in_avals)
+        aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
+        self.module, self.keepalives = lower.lower_jaxpr(
+            program,
+            f"jit_{name}",
+            platforms,
+            donated=aliases,
+            inline_constants=[c for _, c in inline],
+        )
+        self.seconds = time.perf_counter() - start
+
+    def _match_donations(self, donated: list[bool], offset: int) -> dict[int, int]:
+        """Pair each donated input with an output of its type; warn of those that find none."""
+        free: dict[tuple[Any, Any], list[int]] = {}
+        for i, aval in enumerate(self.out_avals):
+            free.setdefault((aval.shape, aval.dtype), []).append(i)
+        aliases, unused = {}, []
+        position = offset
+        names = self.jaxpr.debug_info.arg_names
+        for i, (aval, give, kept) in enumerate(zip(self.in_avals, donated, self.kept)):
+            if give:
+                places = free.get((aval.shape, aval.dtype))
+                name = names[i] if i < len(names) else f"argument {i}"
+                if not kept:
+                    unused.append(f"{name} ({aval.str_short()}): the function does not use it")
+                elif places:
+                    aliases[position] = places.pop(0)
+                    self.donated[i] = True
+                else:
+                    unused.append(f"{name} ({aval.str_short()}): no output left of this shape and dtype")
+            position += kept
+        if unused:
+            warnings.warn(
+                "Some donated buffers were not usable: " + "; ".join(unused) + ". "
+                "A donated buffer is reused for an output of the same shape and dtype; donate only those.",
+                stacklevel=2,
+            )
+        return aliases
+
+    def text(self, debug_info: bool = False) -> str:
+        """The module as StableHLO text; `debug_info` adds source locations."""
+        out = io.StringIO()
+        self.module.operation.print(file=out, enable_debug_info=debug_info)
+        return out.getvalue()
+
+
+def compile_options(placement: Placement, overrides: dict[str, Any] | None = None) -> Any:
+    """jaxlib's options for compiling one SPMD program on the placement's devices."""
+    n = len(placement.devices)
+    options = jaxlib_api.CompileOptions()
+    options.num_replicas = 1
+    options.num_partitions = n
+    build = options.executable_build_options
+    build.num_replicas = 1
+    build.num_partitions = n
+    build.use_spmd_partitioning = n > 1
+    build.use_shardy_partitioner = True
+    ids = np.array([[d.id for d in placement.devices]], dtype=np.int32)
+    assignment = jaxlib_api.DeviceAssignment.create(ids)
+    options.device_assignment = assignment
+    build.device_assignment = assignment
+    if overrides:
+        options.env_option_overrides = [(k, v if isinstance(v, bool) else str(v)) for k, v in overrides.items()]
+    return options
+
+
+class FastpathData(NamedTuple):
+    """What jaxlib's C++ call path reads, by these names."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Any
+    out_shardings: Any
+    out_avals: Any
+    out_committed: Any
+    kept_var_bitvec: Any
+    in_device_local_layouts: Any
+    const_args: Any
+
+
+class Executable:
+    """A program compiled and loaded on devices."""
+
+    def __init__(self, program: LoweredProgram, placement: Placement, overrides: dict[str, Any] | None = None) -> None:
+        start = time.perf_counter()
+        self.program = program
+        self.placement = placement
+        client = placement.devices[0].client
+        options = compile_options(placement, overrides)
+        devices = jaxlib_api.DeviceList(placement.devices)
+        self.loaded = client.compile_and_load(program.module, devices, options)
+        self.seconds = time.perf_counter() - start
+        sharding, committed = placement.sharding, placement.committed
+        self.out_shardings = [sharding] * len(program.out_avals)
+        self.extended = any(dtypes.is_extended(a.dtype) for a in (*program.in_avals, *program.out_avals))
+        self.physical_out_avals = [physical_aval(a) for a in program.out_avals]
+        self.handlers = [array_result_handler(a, sharding, committed) for a in self.physical_out_avals]
+        self.const_args = [self._place(c) for c in program.const_args]
+        self.kept_avals = [a for a, k in zip(program.in_avals, program.kept) if k]
+        self._execute = self.loaded.execute_sharded
+
+    def _place(self, x: Any) -> Any:
+        """`x` as an array on this program's device."""
+        sharding = self.placement.sharding
+        if type(x) is ArrayImpl and (x._sharding is sharding or x._sharding == sharding):
+            return x
+        aval = shaped(x)
+        if dtypes.is_extended(aval.dtype):
+            return self._place(aval.dtype.unwrap(x))
+        return transfers.put(x, aval, sharding, self.placement.committed)
+
+    def call(self, args: Sequence[Any]) -> list[Any]:
+        """Run on flat arguments (arrays, numpy arrays, scalars), all of them, kept or not."""
+        if all(self.program.kept):
+            placed = [self._place(a) for a in args]
+        else:
+            placed = [self._place(a) for a, k in zip(args, self.program.kept) if k]
+        results = self._execute([*self.const_args, *placed]).consume_with_handlers(self.handlers)
+        if self.extended:
+            return [
+                a.dtype.wrap(r) if dtypes.is_extended(a.dtype) else r for a, r in zip(self.program.out_avals, results)
+            ]
+        return results
+
+    def fastpath(self, out_tree: Any) -> FastpathData | None:
+        """What lets C++ make the next call of this signature by itself; None where Python must."""
+        if self.extended or self.program.keepalives:
+            return None
+        n_out = len(self.out_shardings)
+        n_in = len(self.kept_avals) + len(self.const_args)
+        return FastpathData(
+            self.loaded,
+            out_tree,
+            [self.placement.sharding] * n_in,
+            self.out_shardings,
+            self.program.out_avals,
+            [self.placement.committed] * n_out,
+            self.program.kept,
+            [None] * n_in,
+            self.const_args,
+        )
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """The aval of what an array of extended dtype is stored as; others as they are."""
+    dtype = aval.dtype
+    if isinstance(dtype, dtypes.ExtendedDtype):
+        return ShapedArray((*aval.shape, *dtype.physical_shape), dtype.physical_dtype)
+    return aval

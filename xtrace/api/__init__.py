@@ -1,0 +1,1 @@
+"""The public transformations: jit, grad, vmap and the others, and the stages of compilation."""

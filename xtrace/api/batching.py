@@ -1,0 +1,160 @@
+"""vmap: a function of one example as a function of many."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from xtrace.api import signature
+from xtrace.core import pytree
+from xtrace.core.primitive import shaped
+from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
+
+_flatten = pytree.default_registry.flatten
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable[..., Any]:
+    """Map `fun` over an axis of its arguments, as one batched computation.
+
+    Args:
+      fun: a function of arrays or pytrees.
+      in_axes: for each positional argument the axis to map (negative counts from the end), or None to pass it whole:
+        an int, None, or a tuple of them or of pytree prefixes of the arguments. Keyword arguments map axis 0.
+      out_axes: where the mapped axis appears in each result, an int, None (not mapped) or a pytree prefix.
+      axis_name: a name for the axis, for collectives. axis_size: its size, where no argument is mapped.
+
+    Returns:
+      The batched function.
+
+    Raises:
+      ValueError: the mapped axes differ in size, or in_axes does not fit the arguments; each is named with its size.
+
+    >>> import xtrace as xt, xtrace.numpy as xnp
+    >>> xt.vmap(lambda x, y: x * y, in_axes=(0, None))(xnp.arange(3.0), 2.0)
+    Array([0., 2., 4.], dtype=float32)
+    """
+    if not callable(fun):
+        raise TypeError(f"vmap takes a function, got {fun!r} of type {type(fun)}")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or type(in_axes) in (int, tuple) or pytree.tree_leaves(in_axes) is not None):
+        raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments, got {in_axes!r}")
+    for where, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        for leaf in pytree.tree_leaves(axes):
+            if type(leaf) is not int and not hasattr(leaf, "__index__"):
+                raise TypeError(f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type {type(leaf)}")
+    if in_axes is None and axis_size is None:
+        pass  # keyword arguments may still be mapped
+
+    @functools.wraps(fun) if hasattr(fun, "__name__") else (lambda f: f)
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
+                f"to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+            )
+        leaves, in_tree = _flatten((args, kwargs))
+        for i, x in enumerate(leaves):
+            if getattr(x, "aval", None) is None:
+                signature.check_arg(x, lambda: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}")
+        dims = _in_dims(in_axes, in_tree, len(leaves), args)
+        avals = [shaped(x) for x in leaves]
+        for i, (d, aval) in enumerate(zip(dims, avals)):
+            if d is not None:
+                if not -aval.ndim <= d < aval.ndim:
+                    name = signature.leaf_names(fun, args, kwargs)[i]
+                    raise ValueError(
+                        f"vmap was requested to map its argument along axis {d}, which implies that its rank should be at "
+                        f"least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its shape is {aval.shape}): "
+                        f"argument {name}"
+                    )
+                dims[i] = d % aval.ndim
+        size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
+        axis = MappedAxis(size, axis_name, spmd_axis_name)
+        out_trees: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            from xtrace.api.jit import check_results
+
+            a, k = in_tree.unflatten(xs)
+            outs, out_tree = _flatten(fun(*a, **k))
+            out_trees.append(out_tree)
+            return check_results(outs, out_tree, signature.fun_name(fun), "vmap")
+
+        outs, found = batch_flat(flat, axis, leaves, dims)
+        out_tree = out_trees[0]
+        wanted = _out_dims(out_axes, out_tree, len(outs))
+        results = []
+        for i, (o, d, w) in enumerate(zip(outs, found, wanted)):
+            if w is None:
+                if d is not None:
+                    raise ValueError(
+                        f"vmap has mapped output but out_axes is None: {signature.result_names(out_tree)[i]} of "
+                        f"{signature.fun_name(fun)} depends on mapped arguments; give it an axis in out_axes"
+                    )
+                results.append(o)
+                continue
+            rank = shaped(o).ndim + (d is None)
+            if not -rank <= w < rank:
+                raise ValueError(
+                    f"axis {w} is out of bounds for array of dimension {rank}: out_axes of vmap of {signature.fun_name(fun)} "
+                    f"at {signature.result_names(out_tree)[i]}"
+                )
+            results.append(move_axis(o, d, w % rank, size))
+        from xtrace.api.autodiff import as_array
+
+        return out_tree.unflatten([as_array(r) for r in results])
+
+    return vmap_f
+
+
+def _in_dims(in_axes: Any, in_tree: Any, n: int, args: tuple[Any, ...]) -> list[int | None]:
+    """The mapped axis of each leaf of (args, kwargs)."""
+    if type(in_axes) is int and in_tree.num_leaves:
+        return [in_axes] * n
+    n_kwargs = n - len(_flatten(args)[0])
+    positional = pytree.flatten_prefix(in_axes, pytree.tree_structure(args), "vmap in_axes", values=args)
+    return [*positional, *([0] * n_kwargs)]
+
+
+def _out_dims(out_axes: Any, out_tree: Any, n: int) -> list[int | None]:
+    if type(out_axes) is int or out_axes is None:
+        return [out_axes] * n
+    return pytree.flatten_prefix(out_axes, out_tree, "vmap out_axes")  # type: ignore[no-any-return]
+
+
+def _mapped_size(fun: Any, args: Any, kwargs: Any, avals: Sequence[Any], dims: Sequence[int | None], given: int | None) -> int:
+    sizes = {a.shape[d] for a, d in zip(avals, dims) if d is not None}
+    if given is not None:
+        sizes.add(given)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise ValueError(
+            f"vmap of {signature.fun_name(fun)} must have at least one non-None value in in_axes, or an axis_size: nothing is mapped"
+        )
+    names = signature.leaf_names(fun, args, kwargs)
+    lines = [f"vmap got inconsistent sizes for array axes to be mapped (function {signature.fun_name(fun)}):"]
+    if given is not None:
+        lines.append(f"  * axis_size is {given}")
+    by_size: dict[int, list[str]] = {}
+    for name, a, d in zip(names, avals, dims):
+        if d is not None:
+            by_size.setdefault(a.shape[d], []).append(f"axis {d} of argument {name} of type {a.str_short(short_dtypes=False)}")
+    for size, found in sorted(by_size.items(), key=lambda item: -len(item[1])):
+        if len(found) == 1:
+            lines.append(f"  * one axis had size {size}: {found[0]}")
+        else:
+            shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+            lines.append(f"  * {len(found)} axes had size {size}: {shown}")
+    lines.append("Give arguments that are not mapped the axis None in in_axes.")
+    raise ValueError("\n".join(lines))

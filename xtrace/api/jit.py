@@ -1,0 +1,406 @@
+"""jit: trace a function once per signature, compile it once per placement, call it through jaxlib's C++ path."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xtrace.api import signature, stages
+from xtrace.core import config, dtypes, pytree
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
+from xtrace.core.primitive import aval_of
+from xtrace.core.trace import Tracer, current
+from xtrace.runtime import dispatch, jaxlib_api
+from xtrace.runtime.jaxlib_api import ArrayImpl
+from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
+from xtrace.transforms.call import jit_p
+from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
+
+_registry = pytree.default_registry
+_flatten = _registry.flatten
+_trace_context = jaxlib_api.trace_context
+#: jit's own signatures compiled on the C++ path, for all functions together.
+_fast_cache = jaxlib_api.PjitFunctionCache(capacity=8192)
+
+
+class _Unspecified:
+    """Default of in_shardings and out_shardings: the arguments and the compiler decide."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+class TracedProgram:
+    """A function traced at one signature: its jaxpr, result structure, and the programs compiled of it."""
+
+    __slots__ = ("jaxpr", "out_tree", "closed", "operands", "executables", "lowered", "cacheable")
+
+    def __init__(self, jaxpr: Jaxpr, out_tree: Any) -> None:
+        self.jaxpr = jaxpr
+        self.out_tree = out_tree
+        #: The jaxpr and operands for a call inside another trace.
+        self.closed, self.operands = closed_call_operands(jaxpr)
+        self.executables: dict[Any, Executable] = {}
+        #: What it closes over belongs to a trace outside: good for this call only.
+        self.cacheable = not any(isinstance(c, Tracer) for c in jaxpr.consts)
+
+
+class _Options:
+    """What a call of jit was given, checked and in order."""
+
+    __slots__ = (
+        "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "device", "inline",
+        "in_shardings", "out_shardings", "compiler_options",
+    )  # fmt: skip
+
+    def __init__(self, fun: Callable[..., Any], **given: Any) -> None:
+        infer = signature.infer_argnums_and_argnames
+        self.static_argnums, self.static_argnames = infer(
+            fun, given["static_argnums"], given["static_argnames"], "static"
+        )
+        self.donate_argnums, self.donate_argnames = infer(
+            fun, given["donate_argnums"], given["donate_argnames"], "donate"
+        )
+        both = set(self.static_argnums) & set(self.donate_argnums)
+        if both:
+            raise ValueError(f"arguments {sorted(both)} of {signature.fun_name(fun)} are both static and donated")
+        self.keep_unused = bool(given["keep_unused"])
+        self.inline = bool(given["inline"])
+        self.device = given["device"]
+        if given["backend"] is not None:
+            if self.device is not None:
+                raise ValueError("jit takes a device or a backend, not both")
+            from xtrace.runtime import backends
+
+            self.device = backends.devices(given["backend"])[0]
+        self.in_shardings = given["in_shardings"]
+        self.out_shardings = given["out_shardings"]
+        self.compiler_options = dict(given["compiler_options"]) if given["compiler_options"] else None
+
+    def key(self) -> tuple[Any, ...]:
+        """Hashable form: functions jitted with equal options share what was compiled."""
+        return tuple([_hashable(getattr(self, name)) for name in self.__slots__])
+
+
+def _hashable(x: Any) -> Any:
+    try:
+        hash(x)
+        return x
+    except TypeError:
+        leaves, tree = pytree.tree_flatten(x)
+        return (tuple(leaves), tree)
+
+
+class _Cache:
+    """All that was traced of one function with one set of options. Holds no reference to the function."""
+
+    __slots__ = ("programs", "__weakref__")
+
+    def __init__(self) -> None:
+        self.programs: dict[Any, TracedProgram] = {}
+
+
+_caches: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, _Cache]] = weakref.WeakKeyDictionary()
+
+
+def _cache_of(fun: Callable[..., Any], key: Any) -> _Cache:
+    """The cache shared by every jit of the same function object with the same options."""
+    try:
+        by_options = _caches.get(fun)
+        if by_options is None:
+            by_options = _caches[fun] = {}
+        cache = by_options.get(key)
+        if cache is None:
+            cache = by_options[key] = _Cache()
+        return cache
+    except TypeError:  # unhashable, or without weak references: the wrapper keeps its own
+        return _Cache()
+
+
+class Call:
+    """One call of a jitted function, taken apart: static values, dynamic leaves, their avals."""
+
+    __slots__ = ("args", "kwargs", "static_nums", "static_key", "leaves", "in_tree", "avals")
+
+
+class JitFunction:
+    """The Python side of a jitted function: what C++ asks when it has no compiled program for a call."""
+
+    def __init__(self, fun: Callable[..., Any], options: _Options) -> None:
+        self.fun = fun
+        self.options = options
+        self.name = signature.fun_name(fun)
+        self.cache = _cache_of(fun, options.key())
+
+    # -- taking a call apart -----------------------------------------------------------------------------------
+
+    def parse(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        options = self.options
+        call = Call()
+        call.args, call.kwargs = args, kwargs
+        call.static_nums = ()
+        call.static_key = None
+        dynamic_args: Sequence[Any] = args
+        dynamic_kwargs = kwargs
+        if options.static_argnums or options.static_argnames:
+            call.static_nums = signature.resolve_argnums(options.static_argnums, len(args))
+            static = []
+            for i in call.static_nums:
+                value = signature.check_hashable_static(self.fun, f"number {i}", args[i])
+                static.append((i, type(value), value))
+            for name in options.static_argnames:
+                if name in kwargs:
+                    value = signature.check_hashable_static(self.fun, name, kwargs[name])
+                    static.append((name, type(value), value))
+            call.static_key = tuple(static)
+            dynamic_args = tuple([a for i, a in enumerate(args) if i not in call.static_nums])
+            dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in options.static_argnames}
+        call.leaves, call.in_tree = _flatten((dynamic_args, dynamic_kwargs))
+        avals = []
+        for i, x in enumerate(call.leaves):
+            aval = getattr(x, "aval", None)
+            if aval is None:
+                aval = signature.check_arg(x, lambda: self.leaf_names(call)[i], f"jit of {self.name}")
+            avals.append(aval)
+        call.avals = tuple(avals)
+        return call
+
+    def leaf_names(self, call: Call) -> list[str]:
+        kwargs = {k: v for k, v in call.kwargs.items() if k not in self.options.static_argnames}
+        return signature.leaf_names(self.fun, call.args, kwargs, call.static_nums)
+
+    # -- tracing -----------------------------------------------------------------------------------------------
+
+    def traced(self, call: Call) -> TracedProgram:
+        """The program of this call's signature, traced now if it is the first of its kind."""
+        key = (call.in_tree, call.avals, call.static_key, _trace_context())
+        programs = self.cache.programs
+        program = programs.get(key)
+        if program is None:
+            program = self.trace(call)
+            if program.cacheable:
+                programs[key] = program
+        return program
+
+    def trace(self, call: Call) -> TracedProgram:
+        fun, in_tree, static_nums = self.fun, call.in_tree, call.static_nums
+        static_args = [call.args[i] for i in static_nums]
+        static_kwargs = {k: v for k, v in call.kwargs.items() if k in self.options.static_argnames}
+        out_trees = []
+        # What the names are made from later: the structure of the call, without its arrays.
+        placeholders = in_tree.unflatten([_Leaf] * in_tree.num_leaves)
+        n_args = len(call.args)
+
+        def names() -> list[str]:
+            dynamic = iter(placeholders[0])
+            args = [None if i in static_nums else next(dynamic) for i in range(n_args)]
+            return signature.leaf_names(fun, args, placeholders[1], static_nums)
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = in_tree.unflatten(leaves)
+            if static_nums or static_kwargs:
+                dynamic, static = iter(args), iter(static_args)
+                args = [next(static) if i in static_nums else next(dynamic) for i in range(n_args)]
+                kwargs = {**kwargs, **static_kwargs}
+            outs, out_tree = _flatten(fun(*args, **kwargs))
+            out_trees.append(out_tree)
+            return check_results(outs, out_tree, self.name, "jit")
+
+        info = DebugInfo(
+            self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun)
+        )
+        return TracedProgram(trace_to_jaxpr(flat, call.avals, info), out_trees[0])
+
+    # -- calling -----------------------------------------------------------------------------------------------
+
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Called by C++ for a signature that it can't run: (result, data for the next time, no removal)."""
+        call = self.parse(args, kwargs)
+        tracing = current.trace is not None
+        if not tracing:
+            for x in call.leaves:
+                if isinstance(x, Tracer):
+                    check_alive(x)
+        program = self.traced(call)
+        if tracing:
+            return self.call_traced(program, call), None, False
+        executable = self.executable(program, call)
+        outs = executable.call(call.leaves)
+        fast = executable.fastpath(program.out_tree) if program.cacheable else None
+        return program.out_tree.unflatten(outs), fast, False
+
+    def call_traced(self, program: TracedProgram, call: Call) -> Any:
+        """The call inside another trace: it stays a call in the jaxpr, unless jit was told to inline it."""
+        operands = [*program.operands, *call.leaves]
+        if self.options.inline:
+            outs = eval_jaxpr(program.closed, (), *operands)
+        else:
+            outs = jit_p.bind(*operands, jaxpr=program.closed, name=self.name)
+        return program.out_tree.unflatten(outs)
+
+    def placement(self, call: Call) -> Placement:
+        device = self.options.device
+        for given in (self.options.in_shardings, self.options.out_shardings):
+            if given is not UNSPECIFIED and device is None:
+                found = [s for s in pytree.tree_leaves(given) if s is not None]
+                device = found[0] if found else None
+        return placement_of(call.leaves, device, ())
+
+    def executable(self, program: TracedProgram, call: Call) -> Executable:
+        placement = self.placement(call)
+        key = (placement.devices, placement.sharding, placement.committed)
+        found = program.executables.get(key)
+        if found is None:
+            lowered = self.lower(program, call, (placement.platform,))
+            found = program.executables[key] = Executable(lowered, placement, self.options.compiler_options)
+        return found
+
+    def lower(self, program: TracedProgram, call: Call, platforms: tuple[str, ...]) -> LoweredProgram:
+        return LoweredProgram(
+            program.jaxpr, self.name, platforms, donated=self.donated(call), keep_unused=self.options.keep_unused
+        )
+
+    def donated(self, call: Call) -> list[bool]:
+        """For each leaf, whether its argument is donated."""
+        options = self.options
+        if not options.donate_argnums and not options.donate_argnames:
+            return []
+        given = signature.resolve_argnums(options.donate_argnums, len(call.args))
+        out: list[bool] = []
+        for i, arg in enumerate(call.args):
+            if i not in call.static_nums:
+                out += [i in given] * len(_flatten(arg)[0])
+        for name in sorted(k for k in call.kwargs if k not in options.static_argnames):
+            out += [name in options.donate_argnames] * len(_flatten(call.kwargs[name])[0])
+        return out
+
+
+class _LeafType:
+    """Stands for an array where only the structure of a call matters."""
+
+
+_Leaf = _LeafType()
+
+
+def check_results(outs: list[Any], out_tree: Any, name: str, traced_for: str) -> list[Any]:
+    """The leaves a traced function returned, all of them arrays. Raises TypeError naming the one that isn't."""
+    for i, x in enumerate(outs):
+        if not isinstance(x, (Tracer, ArrayImpl)):
+            try:
+                aval_of(x)
+            except TypeError:
+                where = signature.result_names(out_tree)[i]
+                raise TypeError(
+                    f"function {name} traced for {traced_for} returned a value of type {type(x)} at {where}, which is "
+                    "not a valid type: functions that are traced return arrays, numbers and containers of them."
+                ) from None
+            convert = getattr(x, "__jax_array__", None)
+            if convert is not None:
+                outs[i] = convert()
+    return outs
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile a function of arrays with XLA: it is traced once per signature, then runs as one program.
+
+    Args:
+      fun: a function whose arguments and results are arrays, numbers, or pytrees of them. Without it, a decorator
+        with the other options is returned.
+      in_shardings, out_shardings: placement of arguments and results, pytree prefixes of shardings.
+      static_argnums, static_argnames: arguments that are Python values, part of the signature; each is inferred
+        from the other where only one is given. They must be hashable.
+      donate_argnums, donate_argnames: arguments whose memory results may take over; don't use them after the call.
+      keep_unused: pass unused arguments to the program instead of dropping them.
+      device, backend: where to run; by default where the arguments are.
+      inline: inside another trace, write the operations out instead of a call.
+      compiler_options: XLA options by name.
+
+    Returns:
+      A function with the same arguments and results, with `.trace`, `.lower`, `.eval_shape` and `.clear_cache`.
+
+    Raises:
+      TypeError: an argument is no array, or the options are of the wrong type.
+      ValueError: options name arguments that `fun` doesn't have, or a static argument can't be hashed.
+
+    >>> import xtrace as xt
+    >>> @xt.jit
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    Array(42, dtype=int32, weak_type=True)
+    """
+    given = dict(locals())
+    given.pop("fun")
+    if fun is None:
+        return functools.partial(jit, **given)
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r}: jit takes a function")
+    function = JitFunction(fun, _Options(fun, **given))
+    options = function.options
+    key = (options.key(),)
+    try:
+        hash(key)
+        weakref.ref(fun)
+        hash(fun)
+        target: Callable[..., Any] = fun
+    except TypeError:
+        key = (id(function),)
+        target = functools.partial(fun)
+    wrapped = jaxlib_api.pjit(
+        function.name,
+        target,
+        function.miss,
+        list(options.static_argnums),
+        list(options.static_argnames),
+        key,
+        _registry,
+        dispatch.shard_arg,
+        _fast_cache,
+    )
+    functools.update_wrapper(wrapped, fun)
+    wrapped._function = function
+    wrapped.trace = functools.partial(stages.trace_call, function)
+    wrapped.lower = functools.partial(stages.lower_call, function)
+    wrapped.eval_shape = functools.partial(stages.eval_shape_call, function)
+    wrapped.clear_cache = functools.partial(_clear_cache, function, weakref.ref(wrapped))
+    return wrapped
+
+
+def _clear_cache(function: JitFunction, wrapped: Any) -> None:
+    """Forget what was traced and compiled."""
+    function.cache.programs.clear()
+    target = wrapped()
+    if target is not None:
+        jaxlib_api.clear_pjit_cache(target)
+
+
+def clear_caches() -> None:
+    """Forget everything that was traced and compiled, of all functions."""
+    for by_options in list(_caches.values()):
+        for cache in by_options.values():
+            cache.programs.clear()
+    _fast_cache.clear()
+
+
+__all__ = ["UNSPECIFIED", "JitFunction", "clear_caches", "config", "dtypes", "jit", "ShapedArray"]

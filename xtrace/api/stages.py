@@ -1,0 +1,276 @@
+"""The stages of a jitted call, open to inspection: Traced, Lowered, Compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xtrace.api import signature
+from xtrace.api.struct import ShapeDtypeStruct
+from xtrace.core import pytree
+from xtrace.core.jaxpr import Jaxpr
+from xtrace.core.trace import Tracer, current
+from xtrace.runtime.program import Executable, LoweredProgram, Placement
+
+if TYPE_CHECKING:
+    from xtrace.api.jit import Call, JitFunction, TracedProgram
+
+
+class ArgInfo(NamedTuple):
+    """What a program expects of one argument leaf."""
+
+    aval: Any
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    _aval = property(lambda self: self.aval)
+
+
+class _Stage:
+    """What every stage knows of the call: its arguments and results."""
+
+    _function: JitFunction
+    _call: Call
+    _program: TracedProgram
+
+    @property
+    def fun_name(self) -> str:
+        return self._function.name
+
+    @property
+    def in_tree(self) -> Any:
+        """Structure of (args, kwargs)."""
+        return self._call.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """Structure of the result."""
+        return self._program.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """(args, kwargs) with avals at the leaves."""
+        return self.in_tree.unflatten(self._call.avals)
+
+    @property
+    def out_avals(self) -> Any:
+        """The result with avals at the leaves."""
+        return self.out_tree.unflatten(self._program.jaxpr.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """(args, kwargs) with an ArgInfo at each leaf."""
+        donated = self._function.donated(self._call) or [False] * len(self._call.avals)
+        return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(self._call.avals, donated)])
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a ShapeDtypeStruct at each leaf."""
+        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._program.jaxpr.out_avals]
+        return self.out_tree.unflatten(structs)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Positions of donated leaves."""
+        return tuple([i for i, d in enumerate(self._function.donated(self._call)) if d])
+
+
+class Traced(_Stage):
+    """A function traced at one signature: `.jaxpr`, and `.lower()`."""
+
+    def __init__(self, function: JitFunction, call: Call, program: TracedProgram) -> None:
+        self._function, self._call, self._program = function, call, program
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self._program.jaxpr
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        return self._program.jaxpr.effects
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
+        """Lower to StableHLO for the platform where the call would run, or for `lowering_platforms`."""
+        placement = None
+        if lowering_platforms is None:
+            placement = self._function.placement(self._call)
+            platforms: tuple[str, ...] = (placement.platform,)
+        else:
+            platforms = tuple([canonical_platform(p) for p in lowering_platforms])
+        lowered = self._function.lower(self._program, self._call, platforms)
+        return Lowered(self, lowered, placement)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function.miss(*args, **kwargs)[0]
+
+
+def canonical_platform(name: str) -> str:
+    """`gpu` is called cuda; other names are as they are."""
+    return {"gpu": "cuda"}.get(name, name)
+
+
+class Lowered(_Stage):
+    """A StableHLO module: `.as_text()`, `.compiler_ir()`, and `.compile()`."""
+
+    def __init__(self, traced: Traced, lowered: LoweredProgram, placement: Placement | None) -> None:
+        self._function, self._call, self._program = traced._function, traced._call, traced._program
+        self._lowered, self._placement = lowered, placement
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text. dialect: stablehlo (default) or hlo (before optimization)."""
+        if dialect in (None, "stablehlo"):
+            return self._lowered.text(debug_info)
+        if dialect == "hlo":
+            return self.compiler_ir("hlo").as_hlo_text()  # type: ignore[no-any-return]
+        raise ValueError(f"dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as an object: an MLIR module, or an XlaComputation for dialect 'hlo'."""
+        if dialect in (None, "stablehlo"):
+            return self._lowered.module
+        if dialect == "hlo":
+            from xtrace.runtime import jaxlib_api
+
+            return jaxlib_api.to_xla_computation(self._lowered.module)
+        raise ValueError(f"dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate of operations and bytes before optimization."""
+        from xtrace.runtime import backends, jaxlib_api
+
+        devices = self._placement.devices if self._placement else backends.devices()
+        return jaxlib_api.cost_analysis_of_module(devices[0].client, self._lowered.module)
+
+    def compile(self, compiler_options: dict[str, Any] | None = None, *, devices: Sequence[Any] | None = None) -> Compiled:
+        """Compile with XLA. `devices`: compile for these (compile-only devices too) instead of the call's."""
+        options = {**(self._function.options.compiler_options or {}), **(compiler_options or {})} or None
+        placement = self._placement
+        if devices is not None:
+            from xtrace.runtime import shardings
+
+            placement = Placement(tuple(devices), shardings.single_device_sharding(devices[0]), True)
+        elif placement is None or placement.platform not in self._lowered.platforms:
+            from xtrace.runtime import backends, shardings
+
+            device = backends.devices(self._lowered.platforms[0])[0]
+            placement = Placement((device,), shardings.single_device_sharding(device), True)
+        return Compiled(self, Executable(self._lowered, placement, options))
+
+
+class Compiled(_Stage):
+    """A compiled program: call it, or inspect it."""
+
+    def __init__(self, lowered: Lowered, executable: Executable) -> None:
+        self._function, self._call, self._program = lowered._function, lowered._call, lowered._program
+        self._lowered = lowered._lowered
+        self._executable = executable
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return "\n\n".join(m.to_string() for m in self._executable.loaded.hlo_modules())
+
+    def compiler_ir(self) -> Any:
+        return self._executable.loaded.hlo_modules()
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate for the optimized program: flops, bytes accessed, …"""
+        found = self._executable.loaded.cost_analysis()
+        return dict(found) if found is not None else None
+
+    def memory_analysis(self) -> Any:
+        """Sizes of arguments, results, temporaries and code in bytes."""
+        return self._executable.loaded.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        return self._executable.loaded
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with a sharding at each leaf (None: the argument is not used)."""
+        sharding = self._executable.placement.sharding
+        return self.in_tree.unflatten([sharding if k else None for k in self._lowered.kept])
+
+    @property
+    def output_shardings(self) -> Any:
+        return self.out_tree.unflatten(self._executable.out_shardings)
+
+    @property
+    def input_formats(self) -> Any:
+        return self.input_shardings
+
+    @property
+    def output_formats(self) -> Any:
+        return self.output_shardings
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program. Raises TypeError where the arguments are not of the types it was compiled for."""
+        function = self._function
+        static = self._call.static_nums
+        args_now = tuple(args)
+        if static:  # static values are baked in: only the others are passed
+            merged, dynamic = [], iter(args)
+            for i in range(len(self._call.args)):
+                merged.append(self._call.args[i] if i in static else next(dynamic))
+            args_now = tuple(merged)
+        for name in function.options.static_argnames:
+            if name in self._call.kwargs:
+                kwargs.setdefault(name, self._call.kwargs[name])
+        call = function.parse(args_now, kwargs)
+        if call.in_tree != self._call.in_tree:
+            raise TypeError(
+                f"Function compiled with input pytree does not match the input pytree it was called with: {self.fun_name} "
+                f"was compiled for {self._call.in_tree}, called with {call.in_tree}"
+            )
+        wrong = []
+        for i, (got, wanted) in enumerate(zip(call.avals, self._call.avals)):
+            if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
+                name = function.leaf_names(call)[i]
+                wrong.append(f"{name} was compiled as {wanted.str_short()}, called with {got.str_short()}")
+        if wrong:
+            raise TypeError(
+                f"Argument types differ from the types for which {self.fun_name} was compiled: {'; '.join(wrong)}. "
+                "Call the jitted function itself to compile for other types."
+            )
+        if current.trace is not None or any(isinstance(x, Tracer) for x in call.leaves):
+            raise TypeError(
+                f"Cannot apply transformations to a function lowered and compiled for a particular signature: {self.fun_name} "
+                "was called with a tracer. Transform the jitted function itself."
+            )
+        return self.out_tree.unflatten(self._executable.call(call.leaves))
+
+    __call__ = call
+
+
+def trace_call(function: JitFunction, *args: Any, **kwargs: Any) -> Traced:
+    """Trace for these arguments (arrays, or ShapeDtypeStructs in their place)."""
+    call = function.parse(args, kwargs)
+    return Traced(function, call, function.traced(call))
+
+
+def lower_call(function: JitFunction, *args: Any, lowering_platforms: Any = None, **kwargs: Any) -> Lowered:
+    """`trace_call`, then lower."""
+    return trace_call(function, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
+
+
+def eval_shape_call(function: JitFunction, *args: Any, **kwargs: Any) -> Any:
+    """Shapes and dtypes of the result, as ShapeDtypeStructs."""
+    return trace_call(function, *args, **kwargs).out_info
+
+
+class Wrapped:
+    """Protocol of what jit returns: isinstance(jit(f), Wrapped) is true."""
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return hasattr(instance, "lower") and hasattr(instance, "trace")
+
+
+CompilerOptions = dict[str, Any]
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "pytree", "signature"]

@@ -1,0 +1,84 @@
+"""ShapeDtypeStruct: an array's type without the array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xtrace.core import dtypes
+from xtrace.core.avals import ShapedArray
+
+
+class ShapeDtypeStruct:
+    """Shape, dtype and sharding of an array, in the place of one.
+
+    Args:
+      shape: sequence of ints. dtype: any dtype. sharding: where such an array lies, or None. weak_type: as Python
+        numbers have it.
+
+    >>> import xtrace as xt
+    >>> xt.eval_shape(lambda x: x + x, xt.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+
+    __slots__ = ("shape", "dtype", "sharding", "_dll", "weak_type", "vma", "is_ref")
+
+    def __init__(
+        self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, vma: Any = None, is_ref: bool = False
+    ) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        self.shape = tuple(shape)
+        self.dtype = dtypes.as_dtype(dtype)
+        self.sharding = sharding
+        self._dll = None
+        self.weak_type = weak_type
+        self.vma = vma
+        self.is_ref = is_ref
+
+    @property
+    def aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, dtypes.canonicalize(self.dtype), self.weak_type)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def format(self) -> Any:
+        return self.sharding
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """A copy with some of shape, dtype, sharding, weak_type replaced."""
+        return ShapeDtypeStruct(
+            changes.get("shape", self.shape),
+            changes.get("dtype", self.dtype),
+            sharding=changes.get("sharding", self.sharding),
+            weak_type=changes.get("weak_type", self.weak_type),
+        )
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeDtypeStruct):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.shape, self.dtype, self.sharding, self.weak_type)
+
+    def __repr__(self) -> str:
+        sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
+        weak = f", weak_type={self.weak_type}" if self.weak_type else ""
+        name = getattr(self.dtype, "name", self.dtype)
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={name}{sharding}{weak})"
