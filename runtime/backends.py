@@ -269,6 +269,14 @@ host_count = process_count
 host_ids = process_indices
 
 
+def platform_of(device: Device) -> str:
+    """The name of a device's platform as lowering rules know it: cpu, cuda, rocm, tpu."""
+    platform: str = device.platform
+    if platform == "gpu":
+        return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+    return platform
+
+
 def default_device() -> Device:
     """The device where uncommitted values go: the flag `default_device`, or the first local device."""
     chosen = config.default_device.value

@@ -307,4 +307,26 @@ register_custom_type = xc.register_custom_type
 register_custom_type_handler = xc.register_custom_type_handler
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# The compiled call path.
+
+#: A hashable snapshot of the flags that tracing depends on.
+trace_context = _jax.config.trace_context
+
+
+def clear_pjit_cache(function: Any) -> None:
+    """Forget the signatures that a C++ jitted function has compiled."""
+    function._clear_cache()
+
+
+def to_xla_computation(module: Any) -> Any:
+    """An MLIR module as an XlaComputation (HLO before optimization)."""
+    return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False)
+
+
+def cost_analysis_of_module(client: Any, module: Any) -> dict[str, float]:
+    """XLA's cost estimate of a module before optimization."""
+    return dict(_jax.hlo_module_cost_analysis(client, to_xla_computation(module).get_hlo_module()))
+
+
 __all__ = [name for name in globals() if not name.startswith("_")] + ["jaxlib_version"]

@@ -200,8 +200,10 @@ class Executable:
     def _place(self, x: Any) -> Any:
         """`x` as an array on this program's device."""
         sharding = self.placement.sharding
-        if type(x) is ArrayImpl and (x._sharding is sharding or x._sharding == sharding):
-            return x
+        if type(x) is ArrayImpl:
+            if x._sharding is sharding or x._sharding == sharding:
+                return x
+            return transfers.put_leaf(x, sharding)
         aval = shaped(x)
         if dtypes.is_extended(aval.dtype):
             return self._place(aval.dtype.unwrap(x))

@@ -1,0 +1,77 @@
+"""xtrace: traces Python functions into jaxprs, lowers them to StableHLO, compiles and runs them through PJRT.
+
+The names are JAX's: `import xtrace as jax`. Modules load at first touch; importing xtrace loads numpy, jaxlib and
+the core of the language.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from xtrace.core import composite as _composite
+from xtrace.core import primitive as _primitive
+from xtrace.core.config import config as config
+from xtrace.core.trace import Tracer as _Tracer
+from xtrace.runtime import array as _array
+from xtrace.runtime import dispatch as _dispatch
+from xtrace.version import __version__ as __version__
+
+_primitive.set_evaluator(_dispatch.evaluate)
+_array.register_tracer(_Tracer)
+
+from xtrace.api.jit import jit as jit  # noqa: E402  (needs the evaluator)
+
+_composite.set_jit(jit)
+
+from xtrace.numpy import operators as _operators  # noqa: E402  (needs jit)
+
+_operators.install()
+
+#: Public name -> module that defines it, loaded at first use.
+_LAZY: dict[str, str] = {
+    "Array": "xtrace.runtime.array",
+    "ShapeDtypeStruct": "xtrace.api.struct",
+    "grad": "xtrace.api.autodiff",
+    "hessian": "xtrace.api.autodiff",
+    "jacfwd": "xtrace.api.autodiff",
+    "jacobian": "xtrace.api.autodiff",
+    "jacrev": "xtrace.api.autodiff",
+    "jvp": "xtrace.api.autodiff",
+    "linear_transpose": "xtrace.api.autodiff",
+    "linearize": "xtrace.api.autodiff",
+    "value_and_grad": "xtrace.api.autodiff",
+    "vjp": "xtrace.api.autodiff",
+    "vmap": "xtrace.api.batching",
+    "make_jaxpr": "xtrace.api.inspecting",
+    "eval_shape": "xtrace.api.inspecting",
+    "typeof": "xtrace.api.inspecting",
+    "clear_caches": "xtrace.api.jit",
+    "block_until_ready": "xtrace.runtime.transfers",
+    "copy_to_host_async": "xtrace.runtime.transfers",
+    "device_get": "xtrace.runtime.transfers",
+    "device_put": "xtrace.runtime.transfers",
+    "devices": "xtrace.runtime.backends",
+    "local_devices": "xtrace.runtime.backends",
+    "default_backend": "xtrace.runtime.backends",
+    "device_count": "xtrace.runtime.backends",
+    "local_device_count": "xtrace.runtime.backends",
+    "process_index": "xtrace.runtime.backends",
+    "process_count": "xtrace.runtime.backends",
+}
+_MODULES = ("core", "lax", "nn", "numpy", "random", "runtime", "lowering", "tree", "tree_util", "flatten_util", "stages")
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is not None:
+        value = getattr(importlib.import_module(module), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"xtrace.{name}")
+    raise AttributeError(f"module 'xtrace' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_MODULES})

@@ -122,7 +122,7 @@ def _in_dims(in_axes: Any, in_tree: Any, n: int, args: tuple[Any, ...]) -> list[
     if type(in_axes) is int and in_tree.num_leaves:
         return [in_axes] * n
     n_kwargs = n - len(_flatten(args)[0])
-    positional = pytree.flatten_prefix(in_axes, pytree.tree_structure(args), "vmap in_axes", values=args)
+    positional = pytree.flatten_prefix(in_axes, pytree.tree_structure(args), "vmap in_axes")
     return [*positional, *([0] * n_kwargs)]
 
 

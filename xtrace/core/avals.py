@@ -99,11 +99,6 @@ class ShapedArray(AbstractValue):
             name = getattr(self.dtype, "name", str(self.dtype))
         return f"{name}[{','.join(map(str, self.shape))}]"
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
-
     def __reduce__(self) -> Any:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
 

@@ -234,11 +234,10 @@ class Jaxpr:
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
         """The value of `make()`, computed once for this jaxpr and `key`: transformed versions live with their source."""
-        try:
-            return self._memo[key]
-        except KeyError:
+        value = self._memo.get(key)
+        if value is None:
             value = self._memo[key] = make()
-            return value
+        return value
 
     def pretty_print(self, **options: Any) -> str:
         from xtrace.core import printer

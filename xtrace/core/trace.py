@@ -106,7 +106,9 @@ class Tracer:
         return self.aval.size * self.aval.dtype.itemsize
 
     def __len__(self) -> int:
-        return len(self.aval)
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
 
     def to_concrete_value(self) -> Any:
         """The array behind this tracer where there is one (eager grad or vmap of an unmapped value), else None."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive
+from xtrace.transforms import batching
 from xtrace.transforms.zeros import Zero, instantiate
 
 
@@ -26,6 +27,10 @@ def _add_any_jvp(primals: Any, tangents: Any) -> Any:
 
 add_any_p.jvp = _add_any_jvp
 add_any_p.transpose = lambda ct, x, y: [ct, ct]
+add_any_p.batch = lambda axis, args, dims: (
+    add_any_p.bind(*[batching.move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]),
+    0,
+)
 
 
 def add_tangents(x: Any, y: Any) -> Any:

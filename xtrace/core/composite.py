@@ -1,0 +1,49 @@
+"""Composite functions: several operations that run as one compiled program when nothing is being traced.
+
+Under a trace they are plain Python and simply inline: no nested jit, nothing to look up.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from xtrace.core.trace import current
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_jit: Callable[..., Any] | None = None
+
+
+def set_jit(jit: Callable[..., Any]) -> None:
+    """Plug in what compiles a function (xtrace/__init__.py)."""
+    global _jit
+    _jit = jit
+
+
+def compiled(fun: Callable[..., Any], static_argnames: Sequence[str] = ()) -> Callable[..., Any]:
+    """`fun` compiled, for calls outside any trace. Made once per function by the caller."""
+    assert _jit is not None, "no runtime is plugged in"
+    return _jit(fun, static_argnames=tuple(static_argnames) or None)  # type: ignore[no-any-return]
+
+
+def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -> Any:
+    """Decorator: outside any trace, run the function as one compiled program; inside, as plain Python.
+
+    static_argnames: arguments that are Python values (axes, dtypes, flags); they must be hashable.
+    """
+    if fun is None:
+        return functools.partial(composite, static_argnames=static_argnames)
+    run: Callable[..., Any] | None = None
+
+    @functools.wraps(fun)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        nonlocal run
+        if current.trace is not None:
+            return fun(*args, **kwargs)
+        if run is None:
+            run = compiled(fun, static_argnames)
+        return run(*args, **kwargs)
+
+    return wrapper

@@ -1,0 +1,1 @@
+"""The primitives, one file per family, and the functions over them."""
