@@ -69,8 +69,8 @@ def test_help_names_the_commands(xtrace):
         (["model.py:add", "--arg", "f32", "--args-from", "model.py:add"],
          "give either --arg or --args-from, not both"),
         (["model.py:add", "--platform", "quantum"],
-         "unknown platform 'quantum': write cpu, cuda, tpu or tpu:TOPOLOGY such as tpu:v5e:2x2"),
-        (["model.py:add", "--platform", "cpu:2x2"], "only tpu takes a topology: write cpu instead of cpu:2x2"),
+         "unknown platform 'quantum': write cpu, cuda, tpu, or a topology such as tpu:v5e:2x2"),
+        (["model.py:add", "--platform", "cpu:2x2"], "cpu has no topologies: write cpu instead of cpu:2x2"),
     ],
 )  # fmt: skip
 def test_dump_hlo_mistakes(xtrace, args, line):

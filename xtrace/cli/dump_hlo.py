@@ -23,6 +23,7 @@ from typing import Any
 from xtrace.cli import alias, argspec
 from xtrace.cli import target as targets
 from xtrace.cli.errors import CommandError
+from xtrace.runtime import plugins, topologies
 
 NAME = "dump-hlo"
 HELP = "show the jaxpr, StableHLO or optimized HLO of a function"
@@ -30,6 +31,8 @@ HELP = "show the jaxpr, StableHLO or optimized HLO of a function"
 STAGES = ("jaxpr", "stablehlo", "hlo")
 TRANSFORMS = ("grad", "vmap", "value_and_grad")
 PLATFORMS = ("cpu", "cuda", "tpu")
+#: What to compile for when the hardware is absent and no topology is given.
+_USUAL_TOPOLOGY = {"cuda": "h100", "tpu": "v5e:2x2"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--transform", action="append", choices=TRANSFORMS, default=[], help="transform first; repeat to nest"
     )
-    parser.add_argument("--platform", metavar="PLATFORM", help="cpu, cuda or tpu[:topology], present here or not")
+    parser.add_argument("--platform", metavar="PLATFORM", help="cpu, cuda[:gpu] or tpu[:topology], present here or not")
     parser.add_argument("--x64", action="store_true", help="allow 64-bit types")
     parser.add_argument("--cost", action="store_true", help="XLA's cost analysis of the compiled program too")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write to FILE instead of standard output")
@@ -66,10 +69,12 @@ def main(args: argparse.Namespace) -> int:
     if not hasattr(function, "trace"):
         function = xt.jit(function, static_argnames=tuple(static))
     traced = function.trace(*values, **keywords, **static)
-    lowered = None
+    lowered = compiled = None
     if args.stage != "jaxpr" or args.cost:
-        lowered = _lower(traced, platform, topology)
-    compiled = lowered.compile() if lowered is not None and (args.stage == "hlo" or args.cost) else None
+        lowered = traced.lower(lowering_platforms=None if platform is None else (platform,))
+    if lowered is not None and (args.stage == "hlo" or args.cost):
+        absent = _absent_devices(platform, topology)
+        compiled = lowered.compile() if absent is None else lowered.compile(devices=absent)
     text = {
         "jaxpr": lambda: str(traced.jaxpr),
         "stablehlo": lambda: lowered.as_text(),
@@ -86,17 +91,20 @@ def _platform(text: str | None) -> tuple[str | None, str | None]:
     platform, _, topology = text.partition(":")
     platform = {"gpu": "cuda"}.get(platform, platform)
     if platform not in PLATFORMS:
-        raise CommandError(f"unknown platform {text!r}: write cpu, cuda, tpu or tpu:TOPOLOGY such as tpu:v5e:2x2")
-    if topology and platform != "tpu":
-        raise CommandError(f"only tpu takes a topology: write {platform} instead of {text}")
+        raise CommandError(f"unknown platform {text!r}: write cpu, cuda, tpu, or a topology such as tpu:v5e:2x2")
+    if topology and platform == "cpu":
+        raise CommandError(f"cpu has no topologies: write cpu instead of {text}")
     return platform, topology or None
 
 
-def _lower(traced: Any, platform: str | None, topology: str | None) -> Any:
-    if topology is not None:
-        xt: Any = importlib.import_module("xtrace")
-        return traced.lower(lowering_platforms=("tpu",), topology=xt.topology(topology))
-    return traced.lower(lowering_platforms=None if platform is None else (platform,))
+def _absent_devices(platform: str | None, topology: str | None) -> list[Any] | None:
+    """Devices to compile for when they are not this machine's: those of a topology."""
+    if platform is None or platform == "cpu" or (topology is None and plugins.hardware_present(platform)):
+        return None
+    try:
+        return topologies.compile_only_devices(platform, topology or _USUAL_TOPOLOGY[platform])
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 def _arguments(args: argparse.Namespace, make_leaf: argspec.MakeLeaf) -> tuple[tuple[Any, ...], dict[str, Any]]:
