@@ -104,6 +104,10 @@ def test_dataclass_fields_are_inferred():
     assert dataclasses.fields(cls)[1].metadata == {"unit": "m", "static": True}
 
 
+def test_static_keeps_metadata_that_says_otherwise():
+    assert tree.static(metadata={"static": False}).metadata == {"static": False}
+
+
 def test_dataclass_fields_given():
     cls = make(x=dataclasses.field(), y=dataclasses.field(default=5), z=dataclasses.field(default=6))
     tree_util.register_dataclass(cls, data_fields=("x",), meta_fields=("y",), drop_fields=("z",))

@@ -383,6 +383,28 @@ def test_transpose():
         pytree.tree_transpose(pytree.tree_structure([]), inner, [])
 
 
+class Cached:
+    """A node whose metadata is the structure of its content."""
+
+    def __init__(self, content):
+        self.content = content
+
+    @staticmethod
+    def build(treedef, leaves):
+        return Cached(treedef.unflatten(leaves))
+
+
+pytree.register_node(Cached, lambda c: pytree.tree_flatten(c.content), Cached.build)
+
+
+def test_transpose_of_nodes_that_keep_their_own_structure():
+    outer, inner = pytree.tree_structure(Cached({"a": 0, "b": 0})), pytree.tree_structure([0, 0])
+    first, second = pytree.tree_transpose(outer, inner, Cached({"a": [3, 4], "b": [5, 6]}))
+    assert (first.content, second.content) == ({"a": 3, "b": 5}, {"a": 4, "b": 6})
+    with pytest.raises(TypeError, match="not outer_treedef composed with inner_treedef"):
+        pytree.tree_transpose(outer, inner, Cached({"a": [3, 4], "b": [5, 6, 7]}))
+
+
 def test_structures():
     treedef = pytree.tree_structure([1, (2, None)])
     assert list(map(str, pytree.treedef_children(treedef))) == ["PyTreeDef(*)", "PyTreeDef((*, None))"]

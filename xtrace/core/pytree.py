@@ -617,14 +617,23 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
             f"tree_transpose needs structures that have leaves, but {empty} has none "
             f"(outer {outer_treedef}, inner {inner_treedef})"
         )
-    expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
-        raise TypeError(
-            "tree_transpose: the tree's structure is not outer_treedef composed with inner_treedef\n"
-            f"  tree: {treedef}\n  expected: {expected}"
-        )
+    if treedef != outer_treedef.compose(inner_treedef):
+        _check_composed(treedef, outer_treedef, inner_treedef)
     columns = [leaves[i::inner_size] for i in range(inner_size)]
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def _check_composed(treedef: PyTreeDef, outer: PyTreeDef, inner: PyTreeDef) -> None:
+    """Raise TypeError unless a tree of structure `outer` with trees of structure `inner` in it has this treedef.
+
+    Composed treedefs don't tell if a class computes its metadata from its contents, as one that caches their structure.
+    """
+    leaf = inner.unflatten(range(inner.num_leaves))
+    if treedef != tree_structure(outer.unflatten([leaf] * outer.num_leaves)):
+        raise TypeError(
+            "tree_transpose: the tree's structure is not outer_treedef composed with inner_treedef\n"
+            f"  tree: {treedef}\n  expected: {outer.compose(inner)}"
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -256,7 +256,7 @@ def static(**kwargs: Any) -> Any:
     """Declare a dataclass field that `register_dataclass` makes part of the structure.
 
     Args:
-      **kwargs: as for `dataclasses.field`.
+      **kwargs: as for `dataclasses.field`. A `metadata` that has "static" itself is left as it is.
 
     Returns:
       A dataclass field.
@@ -272,7 +272,7 @@ def static(**kwargs: Any) -> Any:
       >>> xt.tree.leaves(Scaled(1.5))
       [1.5]
     """
-    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 
 
