@@ -51,6 +51,8 @@ class Primitive:
     effects: Callable[..., frozenset[Any]] | None = None
     #: Params kept out of `str(jaxpr)`.
     hidden_params: frozenset[str] = frozenset()
+    #: Printing: the variables of `jaxpr` go by the names of the operands and results they stand for.
+    prints_as_call: bool = False
     #: Whether every operand is mapped element by element (fusion and batching treat these alike).
     elementwise: bool = False
     #: Whether the parameters hold jaxprs.

@@ -86,10 +86,11 @@ class _Printer:
 
     def program(self, jaxpr: Jaxpr) -> str:
         names = _Names()
-        front = [f"let {self.shared[k]} = {self.jaxpr(j, names, 0)} in\n" for k, j in reversed(self.by_id.items())]
+        front = [f"let {self.shared[k]} = {self.jaxpr(j, names, 0, len(self.shared[k]) + 10)} in\n" for k, j in reversed(self.by_id.items())]
         return "".join(front) + self.jaxpr(jaxpr, names, 0)
 
-    def jaxpr(self, jaxpr: Jaxpr, names: _Names, indent: int) -> str:
+    def jaxpr(self, jaxpr: Jaxpr, names: _Names, indent: int, offset: int = 0) -> str:
+        """The jaxpr on one line if it fits after `indent + offset` columns, else a line for each equation."""
         pad = " " * (indent + 2)
         consts = "".join(" " + names.typed(v) for v in jaxpr.constvars)
         invars = "".join(" " + names.typed(v) for v in jaxpr.invars)
@@ -99,6 +100,9 @@ class _Printer:
         tail = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''})"
         if not body:
             return f"{head}  {tail} }}"
+        flat = f"{head} {'; '.join(line.strip() for line in body)} {tail} }}"
+        if indent + offset + len(flat) <= _WIDTH and "\n" not in flat and not self.source_info:
+            return flat
         return "\n".join([head, *body, f"{pad}{tail} }}"])
 
     def _read(self, jaxpr: Jaxpr) -> set[Any]:
@@ -116,31 +120,38 @@ class _Printer:
         outs = [
             names.typed(v) if read is None or v in read else f"_:{v.aval.str_short()}" for v in eqn.outvars
         ]
+        if eqn.primitive.prints_as_call and id(eqn.params["jaxpr"]) not in self.shared:
+            inner = eqn.params["jaxpr"]
+            for inside, outside in (*zip(inner.invars, eqn.invars), *zip(inner.outvars, eqn.outvars)):
+                if type(inside) is Var and type(outside) is Var and inside not in names.of:
+                    names.of[inside] = names[outside]
         left = " ".join(outs)
         where = ""
         if self.source_info:
             where = f" # {source.describe(eqn.position)}"
-        params = self.params(eqn, names, indent)
+        params = self.params(eqn, names, indent, len(left) + 3 + len(eqn.primitive.name))
         head = f"{left} = {eqn.primitive.name}{params}" if outs else f"{eqn.primitive.name}{params}"
         width = indent + len(head.rsplit("\n", 1)[-1]) + 1
         operands = _fill(invars, indent + 2, width)
         return f"{head} {operands}{where}" if invars else f"{head}{where}"
 
-    def params(self, eqn: JaxprEqn, names: _Names, indent: int) -> str:
+    def params(self, eqn: JaxprEqn, names: _Names, indent: int, offset: int) -> str:
         hidden = eqn.primitive.hidden_params
         shown = {k: v for k, v in sorted(eqn.params.items()) if k not in hidden and not (k == "name_stack")}
+        if eqn.primitive.prints_as_call:
+            shown = {k: shown.pop(k) for k in ("name", "jaxpr") if k in shown} | shown
         if not shown:
             return ""
-        texts = [f"{k}={self.param(v, names, indent + 2)}" for k, v in shown.items()]
+        texts = [f"{k}={self.param(v, names, indent + 2, len(k) + 1)}" for k, v in shown.items()]
         flat = f"[{' '.join(texts)}]"
-        if "\n" not in flat and len(flat) + indent < _WIDTH:
+        if "\n" not in flat and indent + offset + len(flat) <= _WIDTH:
             return flat
         pad = "\n" + " " * (indent + 2)
         return f"[{pad}{pad.join(texts)}\n{' ' * indent}]"
 
-    def param(self, value: Any, names: _Names, indent: int) -> str:
+    def param(self, value: Any, names: _Names, indent: int, offset: int = 0) -> str:
         if isinstance(value, Jaxpr):
-            return self.shared.get(id(value)) or self.jaxpr(value, names, indent)
+            return self.shared.get(id(value)) or self.jaxpr(value, names, indent, offset)
         if isinstance(value, tuple) and value and all(isinstance(v, Jaxpr) for v in value):
             pad = "\n" + " " * (indent + 2)
             inner = pad.join(self.param(v, names, indent + 2) for v in value)

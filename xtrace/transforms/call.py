@@ -19,6 +19,7 @@ def _jit_avals(*avals: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
 jit_p = Primitive("jit", _jit_avals)
 jit_p.multiple_results = True
 jit_p.holds_jaxprs = True
+jit_p.prints_as_call = True
 jit_p.effects = lambda avals, params: params["jaxpr"].effects
 
 
