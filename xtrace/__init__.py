@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from xtrace.api import flags as _flags
 from xtrace.core import composite as _composite
 from xtrace.core import primitive as _primitive
 from xtrace.core.config import config as config
@@ -59,7 +60,23 @@ _LAZY: dict[str, str] = {
     "process_index": "xtrace.runtime.backends",
     "process_count": "xtrace.runtime.backends",
 }
-_MODULES = ("core", "lax", "nn", "numpy", "random", "runtime", "lowering", "tree", "tree_util", "flatten_util", "stages")
+_LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
+_MODULES = (
+    "core",
+    "dtypes",
+    "flatten_util",
+    "lax",
+    "lowering",
+    "nn",
+    "numpy",
+    "random",
+    "runtime",
+    "sharding",
+    "stages",
+    "tree",
+    "tree_util",
+    "typing",
+)
 
 
 def __getattr__(name: str) -> Any:

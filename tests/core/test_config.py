@@ -163,6 +163,13 @@ def test_an_override_may_be_entered_again_and_decorate():
     assert not config.x64_enabled
 
 
+def test_only_bools_have_a_value_to_be_left_out():
+    with pytest.raises(TypeError, match=r"numpy_rank_promotion\(\) needs a value: with numpy_rank_promotion\(...\)"):
+        module.numpy_rank_promotion()
+    with module.numpy_rank_promotion(new_val="warn"), module.default_device(None):
+        assert config.numpy_rank_promotion == "warn"
+
+
 def test_overrides_are_per_thread(keep):
     entered, leave = threading.Barrier(3), threading.Barrier(3)
     seen = {}

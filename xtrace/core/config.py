@@ -43,6 +43,9 @@ _A_TYPE = {int: "an int", str: "a string", float: "a number"}
 _PARSERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: _parse_int, float: _parse_float}
 
 
+_UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "..."})()
+
+
 class Flag:
     """One configuration value, settable globally and, as a context manager, for the current thread.
 
@@ -104,9 +107,24 @@ class Flag:
         if self.on_update is not None:
             self.on_update(value)
 
-    def __call__(self, value: Any = True) -> Override:
-        """Set the flag for the current thread while the `with` block, or the decorated function, runs."""
-        return Override(self, self.check(value))
+    def __call__(self, new_val: Any = _UNSET) -> Override:
+        """Set the flag for the current thread while the `with` block, or the decorated function, runs.
+
+        Args:
+          new_val: the value; may be left out of flags that are bools: True.
+
+        Returns:
+          A context manager and decorator, which may be used again.
+
+        Raises:
+          TypeError: no value for a flag that is not a bool.
+          ValueError: not a value that the flag can have.
+        """
+        if new_val is _UNSET:
+            if bool not in self.types:
+                raise TypeError(f"{self.name}() needs a value: with {self.name}(...)")
+            new_val = True
+        return Override(self, self.check(new_val))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"a flag has no truth value; read {self.name}.value, or config.jax_{self.name}")
