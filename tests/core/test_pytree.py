@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from xtrace.core import pytree
 from xtrace.core.pytree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
+from xtrace.runtime import jaxlib_api
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -439,6 +440,12 @@ def test_duplicate_registration_names_the_class():
         pytree.register_node(Box, lambda b: ((), None), lambda *_: Box())
     with pytest.raises(TypeError, match="must be a class; got 3"):
         pytree.register_node(3, lambda b: ((), None), lambda *_: 3)
+
+
+def test_nothing_is_registered_process_wide():
+    shared = jaxlib_api.pytree.default_registry()
+    assert not any(shared.is_node(cls) for cls in (OrderedDict, defaultdict, Box))
+    assert shared.flatten([1, (2,)])[1] == pytree.tree_structure([1, (2,)])
 
 
 def test_threads_flatten_at_once():
