@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from xtrace.core import config, dtypes
 from xtrace.core.avals import AbstractValue, ShapedArray
 from xtrace.core.trace import current
+
+_enable_x64 = config.enable_x64.state
 
 #: How `Primitive.bind` runs an operation outside any trace; the runtime plugs itself in here (xtrace/__init__.py).
 _evaluate: Callable[[Primitive, tuple[Any, ...], dict[str, Any]], Any]
@@ -118,17 +123,21 @@ def shaped(x: Any) -> ShapedArray:
     return aval if aval is not None else aval_of(x)
 
 
+_python_avals: dict[tuple[type, bool], ShapedArray] = {}
+
+
 def aval_of(x: Any) -> ShapedArray:
     """The aval of a value that doesn't carry one. Raises TypeError for what isn't an array."""
-    import numpy as np
-
-    from xtrace.core import dtypes
-
     python = dtypes.PYTHON_SCALARS.get(type(x))
     if python is not None:
         if type(x) is int:
             check_int_range(x)
-        return ShapedArray((), dtypes.canonicalize(python), python is not dtypes.bool_)
+        key = (type(x), _enable_x64.value)
+        aval = _python_avals.get(key)
+        if aval is None:
+            aval = ShapedArray((), dtypes.canonicalize(python), python is not dtypes.bool_)
+            _python_avals[key] = aval
+        return aval
     if isinstance(x, (np.ndarray, np.generic)):
         if dtypes.kind(x.dtype) not in "biufc0":
             raise TypeError(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
@@ -144,9 +153,9 @@ def aval_of(x: Any) -> ShapedArray:
 
 def check_int_range(x: int) -> None:
     """Raise OverflowError for a Python int that the default integer type can't hold."""
-    from xtrace.core import config
-
-    bits = 64 if config.enable_x64.value else 32
+    if -(2**31) <= x < 2**31:
+        return
+    bits = 64 if _enable_x64.value else 32
     if not -(2 ** (bits - 1)) <= x < 2 ** (bits - 1):
         raise OverflowError(
             f"An overflow was encountered: Python int {x} does not fit in int{bits}. "

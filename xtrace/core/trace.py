@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 class _Current(threading.local):
     trace: Trace | None = None
+    #: Position that equations get while one operation is interpreted: the user's line of that operation. Set by
+    #: interpreters that record several equations for one; None means the frames are searched.
+    position: Any = None
 
 
 #: The current thread's trace. `current.trace` costs about 30 ns; reading it is the whole price of composability.
@@ -32,6 +35,10 @@ class Trace:
     __slots__ = ("parent", "__weakref__")
 
     parent: Trace | None
+
+    def stages(self) -> bool:
+        """Whether what this trace does ends up in a jaxpr: positions matter then."""
+        return self.parent is not None and self.parent.stages()
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Interpret one application of `primitive`."""
@@ -49,21 +56,25 @@ class Trace:
 class use_trace:
     """Context manager that makes `trace` the current one; the previous one comes back at exit."""
 
-    __slots__ = ("trace", "previous", "previous_key")
+    __slots__ = ("trace", "previous")
 
     def __init__(self, trace: Trace | None) -> None:
         self.trace = trace
 
     def __enter__(self) -> Trace | None:
-        self.previous = current.trace
-        current.trace = self.trace
+        trace, previous = self.trace, current.trace
+        self.previous = previous
+        current.trace = trace
         # Compiled calls look this up in C++: while tracing they must come to Python.
-        self.previous_key = _jit_key_state.swap_local(None if self.trace is None else True)
-        return self.trace
+        if trace is None or previous is None:
+            _jit_key_state.swap_local(None if trace is None else True)
+        return trace
 
     def __exit__(self, *exc: Any) -> None:
-        current.trace = self.previous
-        _jit_key_state.swap_local(self.previous_key)
+        previous = self.previous
+        current.trace = previous
+        if self.trace is None or previous is None:
+            _jit_key_state.swap_local(None if previous is None else True)
 
 
 class Tracer:

@@ -92,10 +92,10 @@ def jvp_of_bind(primitive: Primitive, primals: list[Any], tangents: list[Any], p
 
 
 def tangent_by_operand(primitive: Primitive, out: Any, primals: list[Any], tangents: list[Any], params: dict[str, Any]) -> Any:
-    """The sum of the operands' terms, by the rules in `primitive.jvps`."""
+    """The sum of the operands' terms, by the rules in `primitive.jvps`. A tangent of None is zero too."""
     total = None
     for rule, t in zip(primitive.jvps, tangents):  # type: ignore[arg-type]
-        if rule is not None and type(t) is not Zero:
+        if rule is not None and t is not None and type(t) is not Zero:
             term = rule(t, out, *primals, **params)
             if type(term) is not Zero:
                 shape = shaped(out).shape

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xtrace.core import source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal
 from xtrace.core.primitive import Primitive, aval_of, shaped
@@ -33,13 +34,17 @@ class LinearTracer(Tracer):
 class TapeNode:
     """One linear operation: `args` are LinearTracers, or values that the operation is parametrised by."""
 
-    __slots__ = ("primitive", "args", "params", "outs")
+    __slots__ = ("primitive", "args", "params", "outs", "position")
 
-    def __init__(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: list[LinearTracer]) -> None:
+    def __init__(
+        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: list[LinearTracer], position: Any
+    ) -> None:
         self.primitive = primitive
         self.args = args
         self.params = params
         self.outs = outs
+        #: The user's line of the primal operation: its transpose is recorded under that line too.
+        self.position = position
 
 
 class Tape(Trace):
@@ -68,13 +73,13 @@ class Tape(Trace):
             return primitive.bind(*args, **params)
 
     def record(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        out = primitive.out_aval(tuple([getattr(a, "aval", None) or shaped(a) for a in args]), params)
+        out = primitive.out_aval(tuple([a.aval if type(a) is LinearTracer else shaped(a) for a in args]), params)
         if primitive.multiple_results:
             outs = [self.new_value(a) for a in out]
-            self.nodes.append(TapeNode(primitive, args, params, outs))
+            self.nodes.append(TapeNode(primitive, args, params, outs, current.position))
             return outs
         value = self.new_value(out)
-        self.nodes.append(TapeNode(primitive, args, params, [value]))
+        self.nodes.append(TapeNode(primitive, args, params, [value], current.position))
         return value
 
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
@@ -108,12 +113,13 @@ class LinearizeTracer(Tracer):
 class LinearizeTrace(Trace):
     """Runs operations on primals and records their linearization on `tape`."""
 
-    __slots__ = ("tape", "alive")
+    __slots__ = ("tape", "alive", "keep_positions")
 
     def __init__(self, parent: Trace | None) -> None:
         self.parent = parent
         self.tape = Tape(parent)
         self.alive = True
+        self.keep_positions = self.stages()
 
     def new_arg(self, primal: Any) -> LinearizeTracer:
         return LinearizeTracer(self, primal, self.tape.new_value(shaped(primal).tangent()))
@@ -148,18 +154,26 @@ class LinearizeTrace(Trace):
         if not linear:
             with use_trace(self.parent):
                 return primitive.bind(*primals, **params)
-        tangents = [zero_tangent(p) if t is None else t for p, t in zip(primals, tangents)]
-        if primitive.linearize is not None:
-            with use_trace(self.parent):
-                out, tangent = primitive.linearize(self.tape, primals, tangents, **params)
-        elif primitive.jvps is not None:
-            with use_trace(self.parent):
-                out = primitive.bind(*primals, **params)
-            with use_trace(self.tape):
-                tangent = tangent_by_operand(primitive, out, primals, tangents, params)
-        else:
-            with use_trace(self.tape):
-                out, tangent = jvp_of_bind(primitive, primals, tangents, params)
+        outermost = self.keep_positions and current.position is None
+        if outermost:
+            current.position = source.here(2)
+        try:
+            if primitive.jvps is not None:
+                with use_trace(self.parent):
+                    out = primitive.bind(*primals, **params)
+                    current.trace = self.tape
+                    tangent = tangent_by_operand(primitive, out, primals, tangents, params)
+            else:
+                tangents = [zero_tangent(p) if t is None else t for p, t in zip(primals, tangents)]
+                if primitive.linearize is not None:
+                    with use_trace(self.parent):
+                        out, tangent = primitive.linearize(self.tape, primals, tangents, **params)
+                else:
+                    with use_trace(self.tape):
+                        out, tangent = jvp_of_bind(primitive, primals, tangents, params)
+        finally:
+            if outermost:
+                current.position = None
         if primitive.multiple_results:
             return [self.wrap(o, t) for o, t in zip(out, tangent)]
         return self.wrap(out, tangent)
@@ -194,26 +208,41 @@ def backward(tape: Tape, outs: Sequence[Any], cotangents: Sequence[Any], wanted:
         if type(out) is LinearTracer and type(ct) is not Zero:
             old = received[out.index]
             received[out.index] = ct if old is None else add_tangents(old, ct)
-    for node in reversed(tape.nodes):
-        if node.primitive.multiple_results:
-            cts = [received[o.index] for o in node.outs]
-            if all([c is None for c in cts]):
-                continue
-            ct = [Zero(o.aval.tangent()) if c is None else c for o, c in zip(node.outs, cts)]
-        else:
-            ct = received[node.outs[0].index]
-            if ct is None:
-                continue
-        for o in node.outs:  # free the memory of what has been used
-            received[o.index] = None
-        args = [UndefinedPrimal(a.aval) if type(a) is LinearTracer and a._trace is tape else a for a in node.args]
-        if node.primitive.transpose is None:
-            raise NotImplementedError(f"the primitive {node.primitive.name} has no transpose rule")
-        for a, c in zip(node.args, node.primitive.transpose(ct, *args, **node.params)):
-            if c is not None and type(a) is LinearTracer and a._trace is tape and type(c) is not Zero:
-                old = received[a.index]
-                received[a.index] = c if old is None else add_tangents(old, c)
+    outer_position = current.position
+    try:
+        for node in reversed(tape.nodes):
+            _transpose_node(node, tape, received)
+    finally:
+        current.position = outer_position
     return [Zero(w.aval.tangent()) if (c := received[w.index]) is None else c for w in wanted]
+
+
+def _transpose_node(node: TapeNode, tape: Tape, received: list[Any]) -> None:
+    """Send what the outputs of one operation have received on to its linear operands."""
+    primitive = node.primitive
+    ct: Any
+    if primitive.multiple_results:
+        cts = [received[o.index] for o in node.outs]
+        if all([c is None for c in cts]):
+            return
+        ct = [Zero(o.aval.tangent()) if c is None else c for o, c in zip(node.outs, cts)]
+        for o in node.outs:  # what has been used is free
+            received[o.index] = None
+    else:
+        index = node.outs[0].index
+        ct = received[index]
+        if ct is None:
+            return
+        received[index] = None
+    if primitive.transpose is None:
+        raise NotImplementedError(f"the primitive {primitive.name} has no transpose rule")
+    if node.position is not None:
+        current.position = node.position
+    args = [UndefinedPrimal(a.aval) if type(a) is LinearTracer and a._trace is tape else a for a in node.args]
+    for a, c in zip(node.args, primitive.transpose(ct, *args, **node.params)):
+        if c is not None and type(a) is LinearTracer and a._trace is tape and type(c) is not Zero:
+            old = received[a.index]
+            received[a.index] = c if old is None else add_tangents(old, c)
 
 
 class Linearized:
@@ -288,7 +317,7 @@ def tape_to_jaxpr(
         operands = [atom(a) for a in node.args]
         outvars = [Var(o.aval) for o in node.outs]
         env.update(zip([o.index for o in node.outs], outvars))
-        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params))
+        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params, node.position))
     out_atoms = [env[o.index] for o in outs if type(o) is LinearTracer]
     jaxpr = Jaxpr([], [*residual_vars.values(), *invars], out_atoms, eqns, debug_info=debug_info)
     return jaxpr, residuals

@@ -103,8 +103,10 @@ class StagingTrace(Trace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         invars = [a.var if type(a) is StagedTracer and a._trace is self else self.as_atom(a) for a in args]
         out = primitive.out_aval(tuple([v.aval for v in invars]), params)
-        frame = _user_frame(_getframe(2))
-        position = None if frame is None else (frame.f_code, frame.f_lasti)
+        position = current.position
+        if position is None:
+            frame = _user_frame(_getframe(2))
+            position = None if frame is None else (frame.f_code, frame.f_lasti)
         effects = no_effects
         if primitive.effects is not None:
             effects = primitive.effects([v.aval for v in invars], params)
@@ -116,6 +118,9 @@ class StagingTrace(Trace):
         var = Var(out)
         self.eqns.append(JaxprEqn(primitive, invars, (var,), params, position, effects))
         return StagedTracer(self, out, var)
+
+    def stages(self) -> bool:
+        return True
 
     def record_elementwise(self, primitive: Primitive, invars: Sequence[Any], out: ShapedArray) -> StagedTracer:
         """Record an equation without parameters whose output aval is known. The hot path: called by ufuncs."""
