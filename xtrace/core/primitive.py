@@ -123,7 +123,14 @@ def shaped(x: Any) -> ShapedArray:
     return aval if aval is not None else aval_of(x)
 
 
-_python_avals: dict[tuple[type, bool], ShapedArray] = {}
+#: Avals of Python and numpy scalars by (type, x64).
+_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
+
+
+def _number_dtype(x: Any) -> np.dtype:
+    if dtypes.kind(x.dtype) not in "biufc0":
+        raise TypeError(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
+    return x.dtype  # type: ignore[no-any-return]
 
 
 def aval_of(x: Any) -> ShapedArray:
@@ -133,15 +140,21 @@ def aval_of(x: Any) -> ShapedArray:
         if type(x) is int:
             check_int_range(x)
         key = (type(x), _enable_x64.value)
-        aval = _python_avals.get(key)
+        aval = _scalar_avals.get(key)
         if aval is None:
             aval = ShapedArray((), dtypes.canonicalize(python), python is not dtypes.bool_)
-            _python_avals[key] = aval
+            _scalar_avals[key] = aval
         return aval
-    if isinstance(x, (np.ndarray, np.generic)):
-        if dtypes.kind(x.dtype) not in "biufc0":
-            raise TypeError(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
-        return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+    if isinstance(x, np.generic):
+        key = (type(x), _enable_x64.value)
+        aval = _scalar_avals.get(key)
+        if aval is None:
+            aval = ShapedArray((), dtypes.canonicalize(_number_dtype(x)))
+            if type(x) is not np.void:
+                _scalar_avals[key] = aval
+        return aval
+    if isinstance(x, np.ndarray):
+        return ShapedArray(x.shape, dtypes.canonicalize(_number_dtype(x)))
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:
         return shaped(convert())

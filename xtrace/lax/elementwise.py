@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -31,9 +32,14 @@ def binary(name: str, kinds: str, result: Any = None) -> Primitive:
     return elementwise(name, kinds, kinds, result=result)
 
 
+@functools.cache
+def _scalar(value: Any, dtype: Any) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
 def scalar_like(x: Any, value: Any) -> Any:
-    """`value` as a scalar of the dtype of `x`."""
-    return np.asarray(value, shaped(x).dtype)[()]
+    """`value`, a constant of a rule, as a scalar of the dtype of `x`."""
+    return _scalar(value, shaped(x).dtype)
 
 
 # -- declarations ------------------------------------------------------------------------------------------------

@@ -20,6 +20,18 @@ from xtrace.transforms.staging import StagingTrace, check_alive, closed_call_ope
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
 
 
+def bind_under(parent: Trace | None, this: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Bind with `parent` as the current trace in place of `this`: `use_trace` written out, since it is the hot path."""
+    if parent is None:
+        with use_trace(None):
+            return primitive.bind(*args, **params)
+    current.trace = parent
+    try:
+        return parent.process(primitive, args, params)
+    finally:
+        current.trace = this
+
+
 class LinearTracer(Tracer):
     """A tangent on a tape: `index` is its place among the tape's values."""
 
@@ -69,8 +81,7 @@ class Tape(Trace):
         for a in args:
             if type(a) is LinearTracer and a._trace is self:
                 return self.record(primitive, args, params)
-        with use_trace(self.parent):
-            return primitive.bind(*args, **params)
+        return bind_under(self.parent, self, primitive, args, params)
 
     def record(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         out = primitive.out_aval(tuple([a.aval if type(a) is LinearTracer else shaped(a) for a in args]), params)
@@ -152,17 +163,18 @@ class LinearizeTrace(Trace):
                 primals.append(x)
                 tangents.append(None)
         if not linear:
-            with use_trace(self.parent):
-                return primitive.bind(*primals, **params)
+            return bind_under(self.parent, self, primitive, args, params)
         outermost = self.keep_positions and current.position is None
         if outermost:
             current.position = source.here(2)
         try:
             if primitive.jvps is not None:
-                with use_trace(self.parent):
-                    out = primitive.bind(*primals, **params)
-                    current.trace = self.tape
+                out = bind_under(self.parent, self, primitive, tuple(primals), params)
+                current.trace = self.tape
+                try:
                     tangent = tangent_by_operand(primitive, out, primals, tangents, params)
+                finally:
+                    current.trace = self
             else:
                 tangents = [zero_tangent(p) if t is None else t for p, t in zip(primals, tangents)]
                 if primitive.linearize is not None:

@@ -102,7 +102,10 @@ class StagingTrace(Trace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         invars = [a.var if type(a) is StagedTracer and a._trace is self else self.as_atom(a) for a in args]
-        out = primitive.out_aval(tuple([v.aval for v in invars]), params)
+        avals = tuple([v.aval for v in invars])
+        out = None if params else primitive._out_avals.get(avals)
+        if out is None:
+            out = primitive.out_aval(avals, params)
         position = current.position
         if position is None:
             frame = _user_frame(_getframe(2))
