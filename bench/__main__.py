@@ -35,7 +35,7 @@ def environment() -> dict[str, str]:
     return kept | {"JAX_PLATFORMS": "cpu", "XTRACE_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
 
 
-def measure(python: str, module: str, case: str) -> dict[str, float]:
+def measure(python: str, module: str, case: str) -> dict[str, float | str]:
     """Run one case in a fresh process; raises RuntimeError with the last line of its stderr when it fails."""
     command = [python, "-c", f"import {module}"] if case == "import" else [python, "-m", "bench.worker", case, module]
     start = time.perf_counter()
@@ -82,7 +82,11 @@ def run(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]]) -> tup
                     errors[f"{case} {side}"] = str(error)
                     continue
                 for metric, value in measured.items():
-                    samples.setdefault((case, metric), {}).setdefault(side, []).append(value)
+                    collected = samples.setdefault((case, metric), {}).setdefault(side, [])
+                    if isinstance(value, str):
+                        errors[f"{case}, {metric}, {side}"] = value.splitlines()[0]
+                    else:
+                        collected.append(value)
     progress("")
     order_of = {case: i for i, case in enumerate(cases)}
     return dict(sorted(samples.items(), key=lambda item: order_of[item[0][0]])), errors

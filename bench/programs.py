@@ -18,13 +18,16 @@ LAYERS, WIDTH, HEADS, VOCABULARY, CONTEXT = 12, 64, 4, 128, 32
 
 
 class Library:
-    """The parts of `xtrace` or `jax` that the programs use."""
+    """The parts of `xtrace` or `jax` that the programs use, each loaded when it is first used."""
 
     def __init__(self, name: str) -> None:
+        self.name = name
         self.top: Any = importlib.import_module(name)
-        self.numpy: Any = importlib.import_module(f"{name}.numpy")
-        self.lax: Any = importlib.import_module(f"{name}.lax")
-        self.nn: Any = importlib.import_module(f"{name}.nn")
+
+    def __getattr__(self, part: str) -> Any:
+        module = importlib.import_module(f"{self.name}.{part}")
+        setattr(self, part, module)
+        return module
 
 
 def normal(rng: np.random.Generator, scale: float, *shape: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Measure one case for one library in this process, and print one JSON object: metric → seconds.
+"""Measure one case for one library in this process, and print one JSON object: metric → seconds, or what went wrong.
 
 python -m bench.worker CASE LIBRARY
 """
@@ -19,7 +19,8 @@ import numpy as np
 from bench import programs
 from bench.programs import Library
 
-Measurements = dict[str, float]
+#: Seconds by metric; text where that metric alone failed.
+Measurements = dict[str, float | str]
 
 
 def once(action: Callable[[], Any]) -> tuple[float, Any]:
@@ -59,6 +60,17 @@ def wait(result: Any) -> None:
                 wait(part)
         case _ if hasattr(result, "block_until_ready"):
             result.block_until_ready()
+
+
+def each(metrics: dict[str, Callable[[], float]]) -> Measurements:
+    """Take independent measurements: one that fails does not cost the others."""
+    measured: Measurements = {}
+    for name, metric in metrics.items():
+        try:
+            measured[name] = metric()
+        except Exception as error:
+            measured[name] = f"{type(error).__name__}: {error}"
+    return measured
 
 
 def fresh_trace(lib: Library, build: Callable[[Library], programs.Program]) -> tuple[float, Any, Any, Any]:
@@ -102,20 +114,24 @@ def first_call(lib: Library) -> Measurements:
 
 def dispatch(lib: Library) -> Measurements:
     """Calls of programs that are compiled already."""
-    one = lib.top.jit(lambda x: x + 1)
-    x = lib.top.device_put(np.ones(4, np.float32))
-    function, args = programs.tree_in_and_out(lib)
-    hundred = lib.top.jit(function)
-    (tree,) = lib.top.device_put(args)
-    return {
-        "one array": repeated(lambda: one(x)),
-        "100 leaves in and out": repeated(lambda: hundred(tree)),
-    }
+
+    def one_array() -> float:
+        function = lib.top.jit(lambda x: x + 1)
+        x = lib.top.device_put(np.ones(4, np.float32))
+        return repeated(lambda: function(x))
+
+    def hundred_leaves() -> float:
+        program, args = programs.tree_in_and_out(lib)
+        function = lib.top.jit(program)
+        (tree,) = lib.top.device_put(args)
+        return repeated(lambda: function(tree))
+
+    return each({"one array": one_array, "100 leaves in and out": hundred_leaves})
 
 
 def eager(lib: Library) -> Measurements:
     """Operations outside jit, on small arrays."""
-    xnp, top = lib.numpy, lib.top
+    top, xnp = lib.top, lib.numpy
     x = top.device_put(np.linspace(0, 1, 16, dtype=np.float32))
     y = top.device_put(np.ones(16, np.float32))
     matrix = top.device_put(np.ones((16, 16), np.float32))
@@ -133,7 +149,7 @@ def eager(lib: Library) -> Measurements:
         "grad(sin)(1.)": lambda: top.grad(xnp.sin)(1.0),
         "vmap(sin)(x)": lambda: top.vmap(xnp.sin)(x),
     }
-    return {name: repeated(action) for name, action in actions.items()}
+    return each({name: partial(repeated, action) for name, action in actions.items()})
 
 
 def fresh_jit(lib: Library) -> Measurements:
@@ -149,18 +165,23 @@ def growth(lib: Library) -> Measurements:
     def per_operation(build: Callable[..., programs.Program], operations: int) -> float:
         return fresh_trace(lib, partial(build, operations=operations))[0] / operations
 
-    per_operation(programs.numpy_chain, 1_000)  # fills the caches that any program fills
-    short = statistics.median(per_operation(programs.numpy_chain, 1_000) for _ in range(5))
-    long = per_operation(programs.numpy_chain, 100_000)
-    gradient = per_operation(programs.chain_gradient, 5_000)
-    (tree,) = lib.top.device_put((programs.leaves(10_000),))
-    touch = lib.top.jit(lambda tree: tree["leaf 0"] + 1, keep_unused=True)
-    return {
-        "trace per operation, 1,000": short,
-        "trace per operation, 100,000": long,
-        "gradient trace per operation, 5,000": gradient,
-        "dispatch per leaf, 10,000 leaves": repeated(lambda: touch(tree)) / 10_000,
-    }
+    def short() -> float:
+        per_operation(programs.numpy_chain, 1_000)  # fills the caches that any program fills
+        return statistics.median(per_operation(programs.numpy_chain, 1_000) for _ in range(5))
+
+    def per_leaf() -> float:
+        (tree,) = lib.top.device_put((programs.leaves(10_000),))
+        touch = lib.top.jit(lambda tree: tree["leaf 0"] + 1, keep_unused=True)
+        return repeated(lambda: touch(tree)) / 10_000
+
+    return each(
+        {
+            "trace per operation, 1,000": short,
+            "trace per operation, 100,000": lambda: per_operation(programs.numpy_chain, 100_000),
+            "gradient trace per operation, 5,000": lambda: per_operation(programs.chain_gradient, 5_000),
+            "dispatch per leaf, 10,000 leaves": per_leaf,
+        }
+    )
 
 
 CASES: dict[str, Callable[[Library], Measurements]] = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import report, wanted
+from bench import report, wanted, worker
 from bench.worker import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +74,7 @@ def test_table_lines_up():
         ("numpy_chain", "trace, first", 0.10),
         ("gpt_gradient", "trace, warm", 0.25),
         ("mlp_adam", "lower, warm", 0.25),
+        ("mlp_adam", "lower, first", None),
         ("tree_100", "run", 1.05),
         ("tree_100", "trace, warm", None),
         ("mlp_adam", "compile", None),
@@ -94,3 +95,10 @@ def test_without_jax_the_error_names_the_extra():
         "bench: error: JAX is not installed here: pip install 'xtrace[bench]', "
         "or name an interpreter that has it with --python-jax\n"
     )
+
+
+def test_a_measurement_that_fails_does_not_cost_the_others():
+    def fails():
+        raise ValueError("no such operation")
+
+    assert worker.each({"a": fails, "b": lambda: 2.0}) == {"a": "ValueError: no such operation", "b": 2.0}

@@ -40,15 +40,27 @@ def user_frame(trace: TracebackType | None) -> str | None:
 
 
 def describe(error: BaseException) -> str:
-    """The error in one line: where in the user's code, its type, and the first line of its message."""
+    """The error in one line: where in the user's code, its type, and what its message says and advises."""
     if isinstance(error, CommandError):
-        return " ".join(str(error).split())
+        return _one_line(str(error))
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    message = _gist(str(error))
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
     where = user_frame(error.__traceback__)
     return f"{where}: {what}" if where else what
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _gist(message: str) -> str:
+    """The first line of a message, and the advice in it; all of it where the first line only introduces a list."""
+    first, *rest = [line.strip() for line in message.splitlines() if line.strip()] or [""]
+    if first.endswith(":"):
+        return _one_line(message)
+    return " ".join([first, *(line for line in rest if line.startswith("Instead:"))])
 
 
 def report(error: BaseException, with_traceback: bool) -> int:
