@@ -296,6 +296,11 @@ def gpu_client_options() -> dict[str, Any]:
     return xc.generate_pjrt_gpu_plugin_options()
 
 
+def is_compile_only(client: Any) -> bool:
+    """Whether the client's devices are described, not present: it compiles programs but can't load them."""
+    return isinstance(client, _jax.CompileOnlyPyClient)
+
+
 def compile_only_devices(c_api: Any, topology: str, options: dict[str, Any]) -> list[Any]:
     """Devices of a described, absent topology; their client compiles but doesn't run."""
     return list(_jax.get_c_api_topology(c_api, topology, options)._make_compile_only_devices())

@@ -186,15 +186,20 @@ class Executable:
         client = placement.devices[0].client
         options = compile_options(placement, overrides)
         devices = jaxlib_api.DeviceList(placement.devices)
-        self.loaded = client.compile_and_load(program.module, devices, options)
+        compile_only = jaxlib_api.is_compile_only(client)
+        compile = client.compile if compile_only else client.compile_and_load
+        self.loaded = compile(program.module, devices, options)
         self.seconds = time.perf_counter() - start
         sharding, committed = placement.sharding, placement.committed
         self.out_shardings = [sharding] * len(program.out_avals)
         self.extended = any(dtypes.is_extended(a.dtype) for a in (*program.in_avals, *program.out_avals))
         self.physical_out_avals = [physical_aval(a) for a in program.out_avals]
+        self.kept_avals = [a for a, k in zip(program.in_avals, program.kept) if k]
+        if compile_only:
+            self.call = self._refuse_call  # type: ignore[method-assign]  # no check on the path of every other call
+            return
         self.handlers = [array_result_handler(a, sharding, committed) for a in self.physical_out_avals]
         self.const_args = [self._place(c) for c in program.const_args]
-        self.kept_avals = [a for a, k in zip(program.in_avals, program.kept) if k]
         self._execute = self.loaded.execute_sharded
 
     def _place(self, x: Any) -> Any:
@@ -221,6 +226,13 @@ class Executable:
                 a.dtype.wrap(r) if dtypes.is_extended(a.dtype) else r for a, r in zip(self.program.out_avals, results)
             ]
         return results
+
+    def _refuse_call(self, args: Sequence[Any]) -> list[Any]:
+        kind = self.placement.devices[0].device_kind
+        raise RuntimeError(
+            f"{self.program.name} was compiled for a {kind} that is not here: it can be inspected (as_text, "
+            "cost_analysis) but not run. Compile it for one of devices() to run it."
+        )
 
     def fastpath(self, out_tree: Any) -> FastpathData | None:
         """What lets C++ make the next call of this signature by itself; None where Python must."""

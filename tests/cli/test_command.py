@@ -62,7 +62,8 @@ def test_help_names_the_commands(xtrace):
         (["model.py:add", "--arg", "f32", "--arg", "z=f32"],
          "model.py:add takes (x, y) and got 1 by position and z by name: missing a required argument: 'y'; "
          "give each argument with --arg, --static or --args-from"),
-        (["model.py:add", "--arg", "f32", "--arg", "flot32[2]"], "--arg 2: unknown dtype 'flot32'; did you mean float32?"),
+        (["model.py:add", "--arg", "f32", "--arg", "flot32[2]"],
+         "--arg 2: unknown dtype 'flot32'; did you mean float32?"),
         (["model.py:add", "--arg", "y=f32[x]"],
          "--arg y: 'x' is not a size: sizes are integers that are zero or more"),
         (["model.py:add", "--static", "y"], "--static y: write it as NAME=VALUE"),

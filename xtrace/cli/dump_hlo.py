@@ -98,11 +98,11 @@ def _platform(text: str | None) -> tuple[str | None, str | None]:
 
 
 def _absent_devices(platform: str | None, topology: str | None) -> list[Any] | None:
-    """Devices to compile for when they are not this machine's: those of a topology."""
+    """The device to compile for when it is not this machine's: one of a topology."""
     if platform is None or platform == "cpu" or (topology is None and plugins.hardware_present(platform)):
         return None
     try:
-        return topologies.compile_only_devices(platform, topology or _USUAL_TOPOLOGY[platform])
+        return topologies.compile_only_devices(platform, topology or _USUAL_TOPOLOGY[platform])[:1]
     except ValueError as error:
         raise CommandError(str(error)) from None
 
