@@ -262,6 +262,8 @@ def lower_jaxpr(
         outer = jaxpr
         if n:
             outer = Jaxpr(jaxpr.constvars[n:], jaxpr.invars, jaxpr.outvars, jaxpr.eqns, jaxpr.effects, jaxpr.debug_info)
+        for text in mesh_definitions:
+            builder.top.insert(ir.Operation.parse(text, context=mlir.context))
         hidden = len(outer.constvars)
         names = [f"constant {i}" for i in range(hidden)] + list(jaxpr.debug_info.arg_names)
         op, body = builder.function("main", outer, public=True, arg_names=names)
@@ -284,9 +286,6 @@ def lower_jaxpr(
             results.append({**found, **{k: mlir.parsed(t) for k, t in (texts or {}).items()}})
         if any(results):
             op.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
-        for text in mesh_definitions:
-            builder.module.body.operations[0]  # meshes stand in front
-            ir.Operation.parse(text, context=mlir.context)
     return builder.module, builder.keepalives
 
 

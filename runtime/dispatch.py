@@ -44,10 +44,17 @@ def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
                 raise errors.UnexpectedTracerError(a)
         avals = tuple([shaped(a) for a in args])
         placement = placement_of(args)
-        key = (avals, placement.devices, placement.committed)
+        key = (avals, placement)
         executable = executables.get(key)
         if executable is None:
-            program = LoweredProgram(one_equation(primitive, avals, params), primitive.name, (placement.platform,), keep_unused=True)
+            jaxpr = one_equation(primitive, avals, params)
+            program = LoweredProgram(
+                jaxpr,
+                primitive.name,
+                (placement.platform,),
+                keep_unused=True,
+                arg_shardings=placement.arg_shardings,
+            )
             executable = executables[key] = Executable(program, placement)
         outs = executable.call(args)
         if primitive.multiple_results:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
-from xtrace.runtime import backends, jaxlib_api, shardings, transfers
+from xtrace.runtime import backends, jaxlib_api, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
 
@@ -24,6 +25,8 @@ class Placement(NamedTuple):
     devices: tuple[Any, ...]
     sharding: Any
     committed: bool
+    #: Over several devices: the sharding of each flat argument.
+    arg_shardings: tuple[Any, ...] | None = None
 
     @property
     def platform(self) -> str:
@@ -53,9 +56,14 @@ def placement_of(args: Sequence[Any], device: Any = None, names: Sequence[str] =
     if device is not None:
         if not isinstance(device, jaxlib_api.Sharding):
             device = shardings.single_device_sharding(device)
-        return Placement(tuple(device._device_assignment), device, True)
+        found = device
     if found is not None:
-        return Placement(tuple(found._device_assignment), found, True)
+        devices = tuple(found._device_assignment)
+        if len(devices) == 1:
+            return Placement(devices, found, True)
+        rest = spmd.replicated_like(found)
+        own = [a._sharding if type(a) is ArrayImpl and a._committed else rest for a in args]
+        return Placement(devices, rest, True, tuple(own))
     default = backends.default_device()
     return Placement((default,), shardings.single_device_sharding(default), False)
 
@@ -71,6 +79,7 @@ class LoweredProgram:
         *,
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
+        arg_shardings: Sequence[Any] | None = None,
     ) -> None:
         from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
 
@@ -98,12 +107,21 @@ class LoweredProgram:
         program = program.replace(constvars=[v for v, _ in (*inline, *hidden)], consts=[])
         self.donated = [False] * len(self.in_avals)
         aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
+        meshes: list[str] = []
+        attributes = None
+        if arg_shardings is not None:
+            kept = [s for s, k in zip(arg_shardings, self.kept) if k]
+            meshes, attributes = spmd.argument_shardings(kept, [v.aval for v in program.invars])
+            attributes = [{} for _ in hidden] + attributes
         self.module, self.keepalives = lower.lower_jaxpr(
             program,
-            f"jit_{name}",
+            module_name(name),
             platforms,
             donated=aliases,
             inline_constants=[c for _, c in inline],
+            mesh_definitions=meshes,
+            arg_attributes=attributes,
+            num_partitions=arg_shardings[0].num_devices if arg_shardings else 1,
         )
         self.seconds = time.perf_counter() - start
 
@@ -140,6 +158,11 @@ class LoweredProgram:
         out = io.StringIO()
         self.module.operation.print(file=out, enable_debug_info=debug_info)
         return out.getvalue()
+
+
+def module_name(name: str) -> str:
+    """The module's symbol for a function of this name."""
+    return re.sub(r"[^\w.-]", "_", f"jit_{name}").rstrip("_")
 
 
 def compile_options(placement: Placement, overrides: dict[str, Any] | None = None) -> Any:
@@ -186,40 +209,54 @@ class Executable:
         client = placement.devices[0].client
         options = compile_options(placement, overrides)
         devices = jaxlib_api.DeviceList(placement.devices)
+        #: Devices that are only described (a topology) compile, and don't load.
         compile_only = jaxlib_api.is_compile_only(client)
         compile = client.compile if compile_only else client.compile_and_load
         self.loaded = compile(program.module, devices, options)
         self.seconds = time.perf_counter() - start
-        sharding, committed = placement.sharding, placement.committed
-        self.out_shardings = [sharding] * len(program.out_avals)
+        n = len(program.in_avals)
+        in_shardings = placement.arg_shardings or [placement.sharding] * n
+        self.in_shardings = [s for s, k in zip(in_shardings, program.kept) if k]
+        self.out_shardings = self._find_out_shardings(devices)
         self.extended = any(dtypes.is_extended(a.dtype) for a in (*program.in_avals, *program.out_avals))
-        self.physical_out_avals = [physical_aval(a) for a in program.out_avals]
-        self.kept_avals = [a for a, k in zip(program.in_avals, program.kept) if k]
         if compile_only:
             self.call = self._refuse_call  # type: ignore[method-assign]  # no check on the path of every other call
-            return
-        self.handlers = [array_result_handler(a, sharding, committed) for a in self.physical_out_avals]
-        self.const_args = [self._place(c) for c in program.const_args]
+        else:
+            self._prepare()
+
+    def _find_out_shardings(self, devices: Any) -> list[Any]:
+        sharding, n = self.placement.sharding, len(self.program.out_avals)
+        if self.placement.arg_shardings is None:
+            return [sharding] * n
+        mesh = next((s.mesh for s in self.placement.arg_shardings if isinstance(s, jaxlib_api.NamedSharding)), None)
+        found = self.loaded.get_output_shardings()
+        if mesh is None or found is None:
+            return [sharding] * n
+        return [spmd.result_sharding(s, a, mesh, devices) for s, a in zip(found, self.program.out_avals)]
+
+    def _prepare(self) -> None:
+        program, committed = self.program, self.placement.committed
+        avals = [physical_aval(a) for a in program.out_avals]
+        self.handlers = [array_result_handler(a, s, committed) for a, s in zip(avals, self.out_shardings)]
+        self.const_args = [self._place(c, self.placement.sharding) for c in program.const_args]
         self._execute = self.loaded.execute_sharded
 
-    def _place(self, x: Any) -> Any:
-        """`x` as an array on this program's device."""
-        sharding = self.placement.sharding
+    def _place(self, x: Any, sharding: Any) -> Any:
+        """`x` as an array with this sharding."""
         if type(x) is ArrayImpl:
             if x._sharding is sharding or x._sharding == sharding:
                 return x
             return transfers.put_leaf(x, sharding)
         aval = shaped(x)
         if dtypes.is_extended(aval.dtype):
-            return self._place(aval.dtype.unwrap(x))
+            return self._place(aval.dtype.unwrap(x), sharding)
         return transfers.put(x, aval, sharding, self.placement.committed)
 
     def call(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (arrays, numpy arrays, scalars), all of them, kept or not."""
-        if all(self.program.kept):
-            placed = [self._place(a) for a in args]
-        else:
-            placed = [self._place(a) for a, k in zip(args, self.program.kept) if k]
+        if not all(self.program.kept):
+            args = [a for a, k in zip(args, self.program.kept) if k]
+        placed = [self._place(a, s) for a, s in zip(args, self.in_shardings)]
         results = self._execute([*self.const_args, *placed]).consume_with_handlers(self.handlers)
         if self.extended:
             return [
@@ -239,16 +276,16 @@ class Executable:
         if self.extended or self.program.keepalives:
             return None
         n_out = len(self.out_shardings)
-        n_in = len(self.kept_avals) + len(self.const_args)
+        in_shardings = [self.placement.sharding] * len(self.const_args) + self.in_shardings
         return FastpathData(
             self.loaded,
             out_tree,
-            [self.placement.sharding] * n_in,
+            in_shardings,
             self.out_shardings,
             self.program.out_avals,
             [self.placement.committed] * n_out,
-            self.program.kept,
-            [None] * n_in,
+            [True] * len(self.const_args) + self.program.kept,
+            [None] * len(in_shardings),
             self.const_args,
         )
 

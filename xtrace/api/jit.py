@@ -254,16 +254,22 @@ class JitFunction:
 
     def executable(self, program: TracedProgram, call: Call) -> Executable:
         placement = self.placement(call)
-        key = (placement.devices, placement.sharding, placement.committed)
-        found = program.executables.get(key)
+        found = program.executables.get(placement)
         if found is None:
-            lowered = self.lower(program, call, (placement.platform,))
-            found = program.executables[key] = Executable(lowered, placement, self.options.compiler_options)
+            lowered = self.lower(program, call, (placement.platform,), placement.arg_shardings)
+            found = program.executables[placement] = Executable(lowered, placement, self.options.compiler_options)
         return found
 
-    def lower(self, program: TracedProgram, call: Call, platforms: tuple[str, ...]) -> LoweredProgram:
+    def lower(
+        self, program: TracedProgram, call: Call, platforms: tuple[str, ...], arg_shardings: Any = None
+    ) -> LoweredProgram:
         return LoweredProgram(
-            program.jaxpr, self.name, platforms, donated=self.donated(call), keep_unused=self.options.keep_unused
+            program.jaxpr,
+            self.name,
+            platforms,
+            donated=self.donated(call),
+            keep_unused=self.options.keep_unused,
+            arg_shardings=arg_shardings,
         )
 
     def donated(self, call: Call) -> list[bool]:

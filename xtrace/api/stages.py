@@ -104,7 +104,8 @@ class Traced(_Stage):
             platforms: tuple[str, ...] = (placement.platform,)
         else:
             platforms = tuple([canonical_platform(p) for p in lowering_platforms])
-        lowered = self._function.lower(self._program, self._call, platforms)
+        arg_shardings = placement.arg_shardings if placement is not None else None
+        lowered = self._function.lower(self._program, self._call, platforms, arg_shardings)
         return Lowered(self, lowered, placement)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -194,8 +195,8 @@ class Compiled(_Stage):
     @property
     def input_shardings(self) -> Any:
         """(args, kwargs) with a sharding at each leaf (None: the argument is not used)."""
-        sharding = self._executable.placement.sharding
-        return self.in_tree.unflatten([sharding if k else None for k in self._lowered.kept])
+        found = iter(self._executable.in_shardings)
+        return self.in_tree.unflatten([next(found) if k else None for k in self._lowered.kept])
 
     @property
     def output_shardings(self) -> Any:
