@@ -166,7 +166,7 @@ class Body:
 
     def jaxpr(self, jaxpr: Jaxpr, inputs: Sequence[ir.Value]) -> list[ir.Value]:
         """Append the operations of a jaxpr and return its outputs. `inputs`: constvars, then invars."""
-        env: dict[Var, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
+        env: dict[Var | Literal, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
         location = self.mlir.location
         outer = self.loc
         for eqn in live_eqns(jaxpr.eqns, jaxpr.outvars):

@@ -190,7 +190,7 @@ class MLIRContext:
             found = ir.Location.name(name, inner, context=self.context)
             # The code object is kept so that its id is not taken by another.
             self.locations[key] = found
-            self.attributes[("code", key)] = position  # type: ignore[assignment]
+            self.attributes[("code", key)] = position
         return found
 
 

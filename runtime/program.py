@@ -96,7 +96,8 @@ class LoweredProgram:
             names = jaxpr.debug_info.arg_names
             info = jaxpr.debug_info.replace(arg_names=tuple([n for n, k in zip(names, self.kept) if k]))
             program = jaxpr.replace(invars=kept_invars, debug_info=info)
-        inline, hidden = [], []
+        inline: list[tuple[Any, Any]] = []
+        hidden: list[tuple[Any, Any]] = []
         limit = config.inline_constant_bytes.value
         for var, const in zip(jaxpr.constvars, jaxpr.consts):
             small = isinstance(var.aval, ShapedArray) and not dtypes.is_extended(var.aval.dtype)

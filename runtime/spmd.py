@@ -38,7 +38,7 @@ def sharding_text(sharding: Any, ndim: int, mesh_name: str) -> str:
 def argument_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
     """Mesh definitions, and the attributes of each argument, for shardings over named meshes."""
     names: dict[Any, str] = {}
-    attributes = []
+    attributes: list[Any] = []
     for sharding, aval in zip(shardings, avals):
         if not isinstance(sharding, NamedSharding):
             sharding = named(sharding, aval.ndim)

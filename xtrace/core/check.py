@@ -33,14 +33,14 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         _fail(jaxpr, f"{len(jaxpr.constvars)} constvars but {len(jaxpr.consts)} consts")
     effects: frozenset[Any] = no_effects
     for eqn in jaxpr.eqns:
-        for v in eqn.invars:
-            _check_read(jaxpr, v, bound, eqn)
+        for atom in eqn.invars:
+            _check_read(jaxpr, atom, bound, eqn)
         _check_eqn(jaxpr, eqn)
         for v in eqn.outvars:
             bind(v, "output")
         effects |= eqn.effects
-    for v in jaxpr.outvars:
-        _check_read(jaxpr, v, bound, None)
+    for atom in jaxpr.outvars:
+        _check_read(jaxpr, atom, bound, None)
     if not effects <= jaxpr.effects:
         _fail(jaxpr, f"effects {set(effects - jaxpr.effects)} of equations are missing from the jaxpr's")
 

@@ -25,7 +25,7 @@ def set_jit(jit: Callable[..., Any]) -> None:
 def compiled(fun: Callable[..., Any], static_argnames: Sequence[str] = ()) -> Callable[..., Any]:
     """`fun` compiled, for calls outside any trace. Made once per function by the caller."""
     assert _jit is not None, "no runtime is plugged in"
-    return _jit(fun, static_argnames=tuple(static_argnames) or None)  # type: ignore[no-any-return]
+    return _jit(fun, static_argnames=tuple(static_argnames) or None)
 
 
 def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -> Any:

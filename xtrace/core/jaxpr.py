@@ -257,7 +257,7 @@ class _ClosedJaxprType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Jaxpr)
 
-    def __call__(cls, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> Jaxpr:  # type: ignore[override]
+    def __call__(cls, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> Jaxpr:
         return jaxpr.with_consts(consts)
 
 
@@ -269,7 +269,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     """Interpret `jaxpr` on `args` by binding its primitives one by one, under whatever trace is current."""
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"jaxpr of {jaxpr.debug_info.func_name} takes {len(jaxpr.invars)} arguments, got {len(args)}")
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
     for eqn in jaxpr.eqns:
         values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]

@@ -66,7 +66,7 @@ class Primitive:
     def __init__(self, name: str, abstract_eval: Callable[..., Any] | None = None) -> None:
         self.name = name
         if abstract_eval is not None:
-            self.abstract_eval = abstract_eval
+            self.abstract_eval = abstract_eval  # type: ignore[method-assign]
         self._out_avals: dict[Any, Any] = {}
         self.eager_cache: dict[Any, Any] = {}
 
@@ -130,7 +130,7 @@ _scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
 def _number_dtype(x: Any) -> np.dtype:
     if dtypes.kind(x.dtype) not in "biufc0":
         raise TypeError(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
-    return x.dtype  # type: ignore[no-any-return]
+    return x.dtype
 
 
 def aval_of(x: Any) -> ShapedArray:
