@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
@@ -87,7 +88,13 @@ def jvp_of_bind(primitive: Primitive, primals: list[Any], tangents: list[Any], p
         out = primitive.bind(*primals, **params)
         return out, tangent_by_operand(primitive, out, primals, tangents, params)
     if primitive.jvp is None:
-        raise NotImplementedError(f"the primitive {primitive.name} has no derivative rule")
+        out = primitive.bind(*primals, **params)
+        outs = out if primitive.multiple_results else [out]
+        if any([dtypes.is_inexact(shaped(o).dtype) for o in outs]):
+            raise NotImplementedError(f"the primitive {primitive.name} has no derivative rule")
+        # Comparisons, integer operations: there is nothing to differentiate.
+        zeros = [zero_tangent(o) for o in outs]
+        return out, zeros if primitive.multiple_results else zeros[0]
     return primitive.jvp(primals, tangents, **params)
 
 

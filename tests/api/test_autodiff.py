@@ -1,0 +1,134 @@
+"""grad and its relatives: values against mathematics, structure, and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xtrace as xt
+import xtrace.numpy as xnp
+from xtrace.core import dtypes
+
+X = np.float32(0.7)
+
+
+def test_grad_of_products_and_chains():
+    assert float(xt.grad(lambda x: xnp.sin(x) * x)(X)) == pytest.approx(np.cos(X) * X + np.sin(X), rel=1e-6)
+    assert float(xt.grad(lambda x: xnp.exp(xnp.sin(x * x)))(X)) == pytest.approx(
+        np.exp(np.sin(X * X)) * np.cos(X * X) * 2 * X, rel=1e-5
+    )
+
+
+def test_higher_derivatives():
+    f = xnp.tanh
+    for _ in range(3):
+        f = xt.grad(f)
+    assert float(f(1.0)) == pytest.approx(0.621627, rel=1e-4)
+    t, s = np.tanh(1.0), 1 - np.tanh(1.0) ** 2
+    assert float(f(1.0)) == pytest.approx(-2 * s * (s - 2 * t * t), rel=1e-4)
+
+
+def test_python_control_flow_on_concrete_values():
+    f = lambda x: x * x if x > 0 else -x  # noqa: E731
+    assert float(xt.grad(f)(2.0)) == 4.0 and float(xt.grad(f)(-2.0)) == -1.0
+
+
+def test_argnums_and_structure():
+    f = lambda a, b: a["w"] * b * b  # noqa: E731
+    assert float(xt.grad(f)({"w": 2.0}, 3.0)["w"]) == 9.0
+    assert float(xt.grad(f, argnums=1)({"w": 2.0}, 3.0)) == 12.0
+    both = xt.grad(f, argnums=(0, 1))({"w": 2.0}, 3.0)
+    assert isinstance(both, tuple) and float(both[0]["w"]) == 9.0 and float(both[1]) == 12.0
+    assert float(xt.grad(f, argnums=-1)({"w": 2.0}, 3.0)) == 12.0
+
+
+def test_value_and_grad_with_aux():
+    (value, aux), slope = xt.value_and_grad(lambda x: (x * x, {"x": x}), has_aux=True)(3.0)
+    assert float(value) == 9.0 and float(aux["x"]) == 3.0 and float(slope) == 6.0
+    slope, aux = xt.jit(xt.grad(lambda x: (x * x, x + 1.0), has_aux=True))(3.0)
+    assert float(slope) == 6.0 and float(aux) == 4.0
+
+
+def test_unused_and_constant():
+    gradient = xt.grad(lambda x: 2.0)(1.0)
+    assert isinstance(gradient, xt.Array) and float(gradient) == 0.0
+    a, b = xt.grad(lambda a, b: a * 2.0, argnums=(0, 1))(1.0, np.ones(3, np.float32))
+    assert float(a) == 2.0 and np.array_equal(b, np.zeros(3))
+
+
+def test_errors_name_the_problem():
+    with pytest.raises(TypeError) as caught:
+        xt.grad(lambda x: x)(3)
+    assert str(caught.value) == (
+        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got int32. If you "
+        "want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True; or pass a float (1.0 in place of 1)."
+    )
+    with pytest.raises(TypeError, match=r"Output had shape: \(3,\)"):
+        xt.grad(lambda x: x)(np.ones(3, np.float32))
+    with pytest.raises(TypeError, match="pytree with 2 arrays"):
+        xt.grad(lambda x: (x, x))(1.0)
+    with pytest.raises(TypeError, match="only 1 positional arguments were passed"):
+        xt.grad(lambda x, y: x, argnums=1)(1.0, y=2.0)
+    with pytest.raises(TypeError, match="grad takes a function"):
+        xt.grad(3)
+    with pytest.raises(TypeError, match="two-element tuple"):
+        xt.grad(lambda x: x, has_aux=True)(1.0)
+
+
+def test_allow_int_gives_float0():
+    a, b = xt.grad(lambda n, x: x * 2.0, argnums=(0, 1), allow_int=True)(3, 1.0)
+    assert a.dtype == dtypes.float0 and a.shape == () and float(b) == 2.0
+
+
+def test_jvp_and_vjp_agree():
+    f = lambda x, y: xnp.sin(x) * y  # noqa: E731
+    out, tangent = xt.jvp(f, (1.0, 2.0), (1.0, 0.5))
+    assert float(tangent) == pytest.approx(np.cos(1.0) * 2 + np.sin(1.0) * 0.5, rel=1e-6)
+    out2, pull = xt.vjp(f, 1.0, 2.0)
+    assert float(out) == float(out2)
+    dx, dy = pull(1.0)
+    assert float(dx) == pytest.approx(np.cos(1.0) * 2, rel=1e-6) and float(dy) == pytest.approx(np.sin(1.0), rel=1e-6)
+
+
+def test_jvp_argument_errors():
+    f = lambda x: x  # noqa: E731
+    with pytest.raises(TypeError, match="must be tuples or lists"):
+        xt.jvp(f, 1.0, (1.0,))
+    with pytest.raises(TypeError, match="same tree structure"):
+        xt.jvp(f, (1.0,), ([1.0],))
+    with pytest.raises(TypeError, match="dtypes must be equal"):
+        xt.jvp(f, (np.float32(1),), (np.float16(1),))
+    with pytest.raises(ValueError, match=r"primal shape \(\) and tangent shape \(1,\)"):
+        xt.jvp(f, (np.float32(1),), (np.ones(1, np.float32),))
+
+
+def test_vjp_argument_errors():
+    _, pull = xt.vjp(lambda x: (x, x), 1.0)
+    with pytest.raises(ValueError, match="unexpected tree structure"):
+        pull(1.0)
+    with pytest.raises(ValueError, match=r"expected f32\[\] because the corresponding output 0"):
+        pull((np.ones(2, np.float32), np.float32(1)))
+
+
+def test_linearize_and_transpose():
+    out, push = xt.linearize(lambda x: xnp.sin(x) * x, 1.0)
+    assert float(push(2.0)) == pytest.approx(2 * (np.cos(1.0) + np.sin(1.0)), rel=1e-6)
+    transposed = xt.linear_transpose(lambda x, y: 2.0 * x + y * 3.0, 1.0, 1.0)
+    assert [float(v) for v in transposed(1.0)] == [2.0, 3.0]
+
+
+def test_through_jit_vmap_and_each_other():
+    f = xt.jit(lambda x: xnp.sin(x) * x)
+    xs = np.linspace(-1, 1, 5, dtype=np.float32)
+    expected = np.cos(xs) * xs + np.sin(xs)
+    np.testing.assert_allclose(xt.vmap(xt.grad(f))(xs), expected, rtol=1e-5)
+    np.testing.assert_allclose(xt.jit(xt.vmap(xt.grad(f)))(xs), expected, rtol=1e-5)
+    np.testing.assert_allclose(xt.vmap(xt.jit(xt.grad(f)))(xs), expected, rtol=1e-5)
+    second = xt.grad(lambda x: xt.jvp(xt.grad(f), (x,), (1.0,))[0])
+    assert float(second(0.3)) == pytest.approx(2 * np.cos(0.3) - 0.3 * np.sin(0.3), rel=1e-5)
+
+
+def test_hidden_tracers_of_outer_differentiation():
+    # perturbation confusion: d/dx (x * d/dy (x + y)) = 1
+    assert float(xt.grad(lambda x: x * xt.grad(lambda y: x + y)(1.0))(1.0)) == 1.0
+    assert float(xt.jvp(lambda x: x * xt.jvp(lambda y: x + y, (1.0,), (1.0,))[1], (1.0,), (1.0,))[1]) == 1.0
