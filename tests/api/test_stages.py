@@ -18,9 +18,7 @@ def f(x, scale=2.0):
 
 def test_traced():
     traced = xt.jit(f).trace(X, scale=np.float32(3))
-    assert str(traced.jaxpr) == (
-        "{ lambda ; a:f32[3] b:f32[]. let\n    c:f32[3] = sin a\n    d:f32[3] = mul c b\n  in (d,) }"
-    )
+    assert str(traced.jaxpr) == "{ lambda ; a:f32[3] b:f32[]. let c:f32[3] = sin a; d:f32[3] = mul c b in (d,) }"
     assert traced.out_info == {"y": xt.ShapeDtypeStruct((3,), np.float32)}
     assert traced.fun_name == "f" and traced.donate_argnums == ()
     assert traced.args_info[0][0] == ArgInfo(xt.typeof(X), False)
