@@ -106,7 +106,7 @@ def tangent_by_operand(primitive: Primitive, out: Any, primals: list[Any], tange
             term = rule(t, out, *primals, **params)
             if type(term) is not Zero:
                 shape = shaped(out).shape
-                if term.aval.shape != shape:
+                if shaped(term).shape != shape:
                     term = broadcast_to(term, shape)
                 total = term if total is None else add_tangents(total, term)
     return zero_tangent(out) if total is None else total
