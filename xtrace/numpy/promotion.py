@@ -1,15 +1,18 @@
-"""Operands of numpy-level functions: what counts as an array, and promotion of dtypes and ranks."""
+"""Operands of numpy-level functions: what counts as an array, and promotion of dtypes and ranks.
+
+What a set of operands needs (conversions, leading dimensions) depends on their avals alone: it is worked out once and
+kept as a plan.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xtrace.core import config, dtypes
-from xtrace.core.primitive import check_int_range, shaped
+from xtrace.core.primitive import aval_of, check_int_range, shaped
 from xtrace.core.trace import Tracer
 from xtrace.lax import shapes
 from xtrace.runtime.jaxlib_api import ArrayImpl
@@ -17,11 +20,21 @@ from xtrace.runtime.jaxlib_api import ArrayImpl
 #: Types taken as they are; anything else is asked for `__jax_array__`, or refused.
 ARRAY_TYPES = (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex)
 
+_PYTHON_TYPES = frozenset([bool, int, float, complex])
+_enable_x64 = config.enable_x64.state
+_dtype_promotion = config.numpy_dtype_promotion
+_rank_promotion = config.numpy_rank_promotion
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether `x` is an array, a tracer, a number, or says how it becomes an array."""
+    return isinstance(x, ARRAY_TYPES) or hasattr(x, "__jax_array__") or hasattr(x, "aval")
+
 
 def check_arraylike(name: str, *args: Any) -> None:
     """Raise TypeError unless every argument is an array, a number or a tracer (lists and tuples are not)."""
     for i, x in enumerate(args):
-        if not isinstance(x, ARRAY_TYPES) and not hasattr(x, "__jax_array__") and not hasattr(x, "aval"):
+        if not is_arraylike(x):
             hint = " Convert it with numpy.asarray(...)." if isinstance(x, (list, tuple)) else ""
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{hint}")
 
@@ -56,38 +69,128 @@ def promote_dtypes_inexact(*args: Any) -> list[Any]:
     return [shapes.convert(a, dtype, weak) for a in args]
 
 
+def check_rank_promotion(name: str, found: list[tuple[int, ...]]) -> None:
+    """Warn or raise where operands of different ranks meet and `numpy_rank_promotion` says so."""
+    mode = _rank_promotion.value
+    if mode == "allow":
+        return
+    message = (
+        f"Operands could not be broadcast together for {name} on shapes {' '.join(map(str, found))} and with the config "
+        f"option numpy_rank_promotion={mode!r}: give the smaller array explicit dimensions of size 1."
+    )
+    if mode == "raise":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=4)
+
+
 def promote_shapes(name: str, *args: Any) -> list[Any]:
     """Arguments of lower rank get leading dimensions of size 1; scalars stay scalars."""
     found = [shaped(a).shape for a in args]
     ranks = {len(s) for s in found if s}
     if len(ranks) <= 1:
         return list(args)
+    check_rank_promotion(name, found)
     rank = max(ranks)
-    mode = config.numpy_rank_promotion.value
-    if mode != "allow":
-        message = f"Operands could not be broadcast together for {name} on shapes {' '.join(map(str, found))} and with the config option numpy_rank_promotion={mode!r}: give the smaller array explicit dimensions of size 1."
-        if mode == "raise":
-            raise ValueError(message)
-        warnings.warn(message, stacklevel=3)
     return [
         shapes.broadcast_in_dim(a, (1,) * (rank - len(s)) + s, range(rank - len(s), rank)) if s and len(s) < rank else a
-        for a, s in zip(args, found)
+        for a, s in zip(args, found, strict=True)
     ]
+
+
+# -- plans -----------------------------------------------------------------------------------------------------------
+
+#: What one operand needs: (dtype and weak type to convert to, or None; parameters of broadcast_in_dim, or None).
+_Step = tuple[Any, Any]
+_plans: dict[Any, tuple[_Step, ...]] = {}
+
+
+def _plan(name: str, described: list[Any], to: str) -> tuple[_Step, ...]:
+    """The steps for operands described by their avals, or by their types where they are Python numbers."""
+    typed = [
+        (dtypes.canonicalize(dtypes.PYTHON_SCALARS[d]), d is not bool) if d in _PYTHON_TYPES else (d.dtype, d.weak_type)
+        for d in described
+    ]
+    dtype, weak = dtypes.promote(tuple(typed)) if len(typed) > 1 else typed[0]
+    if to == "inexact":
+        dtype = dtypes.canonicalize(dtypes.to_inexact(dtype))
+    elif to == "numeric" and dtype == dtypes.bool_:
+        dtype = dtypes.canonicalize(dtypes.int64)
+    found = [() if d in _PYTHON_TYPES else d.shape for d in described]
+    rank = max([len(s) for s in found])
+    if len({len(s) for s in found if s}) > 1:
+        check_rank_promotion(name, found)
+    steps: list[_Step] = []
+    for d, shape in zip(described, found, strict=True):
+        same = d not in _PYTHON_TYPES and d.dtype == dtype and d.weak_type == weak
+        missing = rank - len(shape)
+        widened = None
+        if shape and missing:
+            widened = {
+                "shape": (1,) * missing + shape,
+                "broadcast_dimensions": tuple(range(missing, rank)),
+                "sharding": None,
+            }
+        steps.append((None if same else (dtype, weak), widened))
+    return tuple(steps)
+
+
+def promote(name: str, args: tuple[Any, ...], to: str = "") -> list[Any]:
+    """Check that the arguments are arrays or numbers, and bring them to one dtype and rank (scalars stay scalars).
+
+    to: "" for their common dtype; "numeric": bool becomes int; "inexact": bool and integers become floats.
+    """
+    values = []
+    described = []
+    for i, x in enumerate(args):
+        kind = type(x)
+        aval = getattr(x, "aval", None)
+        if aval is None:
+            if kind in _PYTHON_TYPES:
+                if kind is int:
+                    check_int_range(x)
+                aval = kind
+            elif hasattr(x, "__jax_array__"):
+                x = x.__jax_array__()
+                aval = shaped(x)
+            elif isinstance(x, ARRAY_TYPES):
+                aval = aval_of(x)
+            else:
+                check_arraylike(name, *args[:i], x)
+                aval = aval_of(x)
+        values.append(x)
+        described.append(aval)
+    key = (*described, to, _enable_x64.value, _dtype_promotion.value, _rank_promotion.value)
+    steps = _plans.get(key)
+    if steps is None:
+        steps = _plan(name, described, to)
+        if _rank_promotion.value != "warn":  # a warning comes every time
+            if len(_plans) > 10_000:
+                _plans.clear()
+            _plans[key] = steps
+    for i, (converted, widened) in enumerate(steps):
+        if converted is not None:
+            values[i] = shapes.convert(values[i], *converted)
+        if widened is not None:
+            values[i] = shapes.broadcast_in_dim_p.bind(values[i], **widened)
+    return values
 
 
 def promote_args(name: str, *args: Any) -> list[Any]:
     """Check, promote dtypes and ranks."""
-    check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes(*map(operand, args)))
+    return promote(name, args)
+
+
+def promote_args_numeric(name: str, *args: Any) -> list[Any]:
+    """Check, promote dtypes, bool to int, and ranks."""
+    return promote(name, args, "numeric")
 
 
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """Check, promote dtypes to an inexact one, and ranks."""
-    check_arraylike(name, *args)
-    return promote_shapes(name, *promote_dtypes_inexact(*map(operand, args)))
+    return promote(name, args, "inexact")
 
 
 __all__ = [
-    "ARRAY_TYPES", "Sequence", "check_arraylike", "operand", "promote_args", "promote_args_inexact", "promote_dtypes",
-    "promote_dtypes_inexact", "promote_shapes",
+    "ARRAY_TYPES", "check_arraylike", "check_rank_promotion", "is_arraylike", "operand", "promote", "promote_args",
+    "promote_args_inexact", "promote_args_numeric", "promote_dtypes", "promote_dtypes_inexact", "promote_shapes",
 ]  # fmt: skip
