@@ -29,7 +29,9 @@ class LoweringError(NotImplementedError):
 class ModuleBuilder:
     """A module under construction: its functions by jaxpr, and what rules may ask about the target."""
 
-    def __init__(self, name: str, platforms: tuple[str, ...], *, num_partitions: int = 1, num_replicas: int = 1) -> None:
+    def __init__(
+        self, name: str, platforms: tuple[str, ...], *, num_partitions: int = 1, num_replicas: int = 1
+    ) -> None:
         self.mlir: MLIRContext = mlir_context()
         self.platforms = platforms
         mlir = self.mlir
@@ -100,7 +102,11 @@ class Body:
     # -- operations --------------------------------------------------------------------------------------------
 
     def op(
-        self, name: str, result: ShapedArray | ir.Type, operands: Sequence[ir.Value], attributes: dict[str, Any] | None = None
+        self,
+        name: str,
+        result: ShapedArray | ir.Type,
+        operands: Sequence[ir.Value],
+        attributes: dict[str, Any] | None = None,
     ) -> ir.Value:
         """Append an operation with one result."""
         type_ = self.mlir.aval_type(result) if isinstance(result, ShapedArray) else result
@@ -160,7 +166,9 @@ class Body:
             return value
         dims = range(aval.ndim) if aval.ndim else ()
         target = self.mlir.tensor_type(to.shape, aval.dtype)
-        return self.op("stablehlo.broadcast_in_dim", target, [value], {"broadcast_dimensions": self.mlir.i64_array(dims)})
+        return self.op(
+            "stablehlo.broadcast_in_dim", target, [value], {"broadcast_dimensions": self.mlir.i64_array(dims)}
+        )
 
     # -- jaxprs --------------------------------------------------------------------------------------------------
 

@@ -126,7 +126,9 @@ class MLIRContext:
         found = self.attributes.get(key)
         if found is None:
             text = ", ".join(map(str, key[1]))
-            found = self.attributes[key] = ir.Attribute.parse(f"array<i64: {text}>" if text else "array<i64>", self.context)
+            found = self.attributes[key] = ir.Attribute.parse(
+                f"array<i64: {text}>" if text else "array<i64>", self.context
+            )
         return found
 
     def i64(self, value: int) -> ir.Attribute:
@@ -169,7 +171,13 @@ class MLIRContext:
             values = ", ".join(map(str, np.asarray(array).astype(np.int8).ravel().tolist()))
             if 0 in shape:
                 return ir.Attribute.parse(f"dense<> : {type_}", self.context)
-            return ir.Attribute.parse(f"dense<{_nested(np.asarray(array).astype(np.int32).tolist())}> : {type_}", self.context) if values else None
+            return (
+                ir.Attribute.parse(
+                    f"dense<{_nested(np.asarray(array).astype(np.int32).tolist())}> : {type_}", self.context
+                )
+                if values
+                else None
+            )
         array = np.ascontiguousarray(array)
         if array.dtype in dtypes._ML_KINDS:  # numpy has no buffer format for these: hand over the bytes
             array = array.view(np.dtype(f"uint{8 * array.dtype.itemsize}"))

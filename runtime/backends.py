@@ -269,6 +269,17 @@ host_count = process_count
 host_ids = process_indices
 
 
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All arrays that exist on a platform (default: the default one).
+
+    >>> import xtrace as xt
+    >>> x = xt.device_put(1.0)
+    >>> any(a is x for a in xt.live_arrays())
+    True
+    """
+    return list(get_backend(platform).live_arrays())
+
+
 def platform_of(device: Device) -> str:
     """The name of a device's platform as lowering rules know it: cpu, cuda, rocm, tpu."""
     platform: str = device.platform

@@ -80,4 +80,6 @@ def one_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[str,
     out = primitive.out_aval(avals, params)
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
-    return Jaxpr([], invars, outvars, [JaxprEqn(primitive, invars, outvars, params)], debug_info=DebugInfo(primitive.name))
+    return Jaxpr(
+        [], invars, outvars, [JaxprEqn(primitive, invars, outvars, params)], debug_info=DebugInfo(primitive.name)
+    )

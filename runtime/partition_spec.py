@@ -209,3 +209,6 @@ def _make(partitions: Any, unreduced: Any, reduced: Any, unreduced_kind: Any) ->
 
 
 P = PartitionSpec
+
+
+P = PartitionSpec

@@ -45,6 +45,7 @@ def placement_of(args: Sequence[Any], device: Any = None, names: Sequence[str] =
             if found is None:
                 found, first = sharding, i
             elif sharding is not found and set(sharding.device_set) != set(found.device_set):
+
                 def describe(i: int, s: Any) -> str:
                     name = names[i] if i < len(names) else f"argument {i}"
                     return f"{name} of type {shaped(args[i]).str_short()} is on {sorted(map(str, s.device_set))}"

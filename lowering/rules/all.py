@@ -1,5 +1,5 @@
 """Importing this module registers every lowering rule."""
 
-from xtrace.lowering.rules import call, elementwise, reductions, shapes
+from xtrace.lowering.rules import call, elementwise, placement, reductions, shapes
 
-__all__ = ["call", "elementwise", "reductions", "shapes"]
+__all__ = ["call", "elementwise", "placement", "reductions", "shapes"]

@@ -13,7 +13,11 @@ def reduce(ctx: Body, op: str, x: Any, aval: ShapedArray, initial: Any, axes: An
     """`stablehlo.reduce` of one operand with a reducer that is one operation."""
     scalar = ShapedArray((), aval.dtype)
     operation = ctx.ops(
-        "stablehlo.reduce", [out], [x, ctx.constant(initial, scalar)], {"dimensions": ctx.mlir.i64_array(axes)}, regions=1
+        "stablehlo.reduce",
+        [out],
+        [x, ctx.constant(initial, scalar)],
+        {"dimensions": ctx.mlir.i64_array(axes)},
+        regions=1,
     )
     type_ = ctx.mlir.aval_type(scalar)
     body, (a, b) = ctx.region(operation, 0, [type_, type_])

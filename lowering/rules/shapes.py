@@ -20,7 +20,9 @@ def _reshape(ctx: Body, eqn: Any, x: Any) -> Any:
 
 
 def _transpose(ctx: Body, eqn: Any, x: Any) -> Any:
-    return ctx.op("stablehlo.transpose", eqn.outvars[0].aval, [x], {"permutation": ctx.mlir.i64_array(eqn.params["permutation"])})
+    return ctx.op(
+        "stablehlo.transpose", eqn.outvars[0].aval, [x], {"permutation": ctx.mlir.i64_array(eqn.params["permutation"])}
+    )
 
 
 def _convert(ctx: Body, eqn: Any, x: Any) -> Any:

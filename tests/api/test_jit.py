@@ -72,7 +72,9 @@ def test_clear_cache_retraces():
     assert len(traces) == 2
 
 
-@pytest.mark.parametrize("options", [{"static_argnums": 1}, {"static_argnames": "n"}, {"static_argnames": ["n"]}, {"static_argnums": -1}])
+@pytest.mark.parametrize(
+    "options", [{"static_argnums": 1}, {"static_argnames": "n"}, {"static_argnames": ["n"]}, {"static_argnums": -1}]
+)
 def test_static_arguments_are_inferred_by_number_and_name(options):
     def power(x, n):
         assert isinstance(n, int)

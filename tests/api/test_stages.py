@@ -28,7 +28,7 @@ def test_traced():
 def test_lowered_text_and_locations():
     lowered = xt.jit(f).lower(X)
     text = lowered.as_text()
-    assert text.startswith("module @jit_f") and "stablehlo.sine" in text and 'jax.result_info = "result[\'y\']"' in text
+    assert text.startswith("module @jit_f") and "stablehlo.sine" in text and "jax.result_info = \"result['y']\"" in text
     located = lowered.as_text(debug_info=True)
     assert "test_stages.py" in located and 'loc("sin"' in located
     assert "test_stages.py" not in text  # nothing of the machine outside locations

@@ -39,7 +39,9 @@ def test_unmapped_outputs_and_axis_size():
 
 def test_nested():
     np.testing.assert_allclose(xt.vmap(xt.vmap(lambda a, b: a * b), in_axes=(None, 0))(V, M[:, :3]), V * M[:, :3])
-    np.testing.assert_allclose(xt.vmap(lambda r: xt.vmap(lambda x, y: x * y, in_axes=(0, None))(r, r[0]))(M), M * M[:, :1])
+    np.testing.assert_allclose(
+        xt.vmap(lambda r: xt.vmap(lambda x, y: x * y, in_axes=(0, None))(r, r[0]))(M), M * M[:, :1]
+    )
 
 
 def test_under_and_over_jit():
@@ -68,7 +70,9 @@ def test_sizes_that_differ_are_listed():
 def test_argument_errors():
     with pytest.raises(ValueError, match=r"len\(in_axes\)=2, len\(args\)=1"):
         xt.vmap(lambda x: x, in_axes=(0, 0))(V)
-    with pytest.raises(ValueError, match=r"rank should be at least 2, but is only 1 \(its shape is \(3,\)\): argument x"):
+    with pytest.raises(
+        ValueError, match=r"rank should be at least 2, but is only 1 \(its shape is \(3,\)\): argument x"
+    ):
         xt.vmap(lambda x: x, in_axes=1)(V)
     with pytest.raises(ValueError, match="nothing is mapped"):
         xt.vmap(lambda x: x, in_axes=None)(V)

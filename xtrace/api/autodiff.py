@@ -41,7 +41,9 @@ def _check_callable(fun: Any, name: str) -> None:
         raise TypeError(f"{name} takes a function, got {fun!r} of type {type(fun)}")
 
 
-def _flat_function(fun: Callable[..., Any], tree: Any, name: str, traced_for: str) -> tuple[Callable[..., list[Any]], list[Any]]:
+def _flat_function(
+    fun: Callable[..., Any], tree: Any, name: str, traced_for: str
+) -> tuple[Callable[..., list[Any]], list[Any]]:
     """`fun` as a function of flat leaves; the list receives the structure of its result."""
     from xtrace.api.jit import check_results
 
@@ -210,7 +212,11 @@ def _named(wrapper: Callable[..., Any], fun: Callable[..., Any], prefix: str) ->
 def _value_and_grad(
     fun: Any, args: Any, kwargs: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, name: str
 ) -> Any:
-    nums = (argnums % len(args),) if type(argnums) is int and 0 <= argnums < len(args) else _argnums(fun, argnums, args, name)
+    nums = (
+        (argnums % len(args),)
+        if type(argnums) is int and 0 <= argnums < len(args)
+        else _argnums(fun, argnums, args, name)
+    )
     # All leaves are looked at, those of `nums` differentiated.
     leaves, tree = _flatten(tuple([args[i] for i in nums]))
     for x in leaves:
@@ -290,7 +296,16 @@ def _fill_in(primals: Sequence[Any], differentiated: Sequence[bool], cts: Sequen
 class VJPFunction:
     """The pullback of a function at a point: maps a cotangent of the output to cotangents of the inputs."""
 
-    def __init__(self, primals: list[Any], differentiated: list[bool], lin: Linearized, in_tree: Any, out_tree: Any, outs: list[Any], name: str) -> None:
+    def __init__(
+        self,
+        primals: list[Any],
+        differentiated: list[bool],
+        lin: Linearized,
+        in_tree: Any,
+        out_tree: Any,
+        outs: list[Any],
+        name: str,
+    ) -> None:
         self._primals, self._differentiated, self._lin = [shaped(p) for p in primals], differentiated, lin
         self.in_tree, self.out_tree = in_tree, out_tree
         self._out_avals = [shaped(o) for o in outs]
@@ -384,7 +399,9 @@ def _check_tangent(name: str, p: Any, t: Any) -> Any:
             f"{wanted.dtype}, but got tangent dtype {got.dtype} instead."
         )
     if got.shape != wanted.shape:
-        raise ValueError(f"{name} called with different primal and tangent shapes; got primal shape {wanted.shape} and tangent shape {got.shape}")
+        raise ValueError(
+            f"{name} called with different primal and tangent shapes; got primal shape {wanted.shape} and tangent shape {got.shape}"
+        )
     return t
 
 
@@ -409,11 +426,15 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     _check_callable(fun, "jvp")
     for what, value in (("primal", primals), ("tangent", tangents)):
         if not isinstance(value, (tuple, list)):
-            raise TypeError(f"primal and tangent arguments to jvp must be tuples or lists; found {what}s of type {type(value)}")
+            raise TypeError(
+                f"primal and tangent arguments to jvp must be tuples or lists; found {what}s of type {type(value)}"
+            )
     leaves, tree = _flatten(tuple(primals))
     tangent_leaves, tangent_tree = _flatten(tuple(tangents))
     if tree != tangent_tree:
-        raise TypeError(f"primal and tangent arguments to jvp must have the same tree structure; primals have {tree}, tangents {tangent_tree}")
+        raise TypeError(
+            f"primal and tangent arguments to jvp must have the same tree structure; primals have {tree}, tangents {tangent_tree}"
+        )
     for x in leaves:
         _check_leaf(x, "jvp", fun)
     checked = [_check_tangent("jvp", p, t) for p, t in zip(leaves, tangent_leaves)]
@@ -492,7 +513,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     avals = [shaped(x) for x in leaves]
     for a in avals:
         if not dtypes.is_inexact(a.dtype):
-            raise TypeError(f"linear_transpose only supports [float or complex -> float or complex] functions; got an input of type {a.str_short()}")
+            raise TypeError(
+                f"linear_transpose only supports [float or complex -> float or complex] functions; got an input of type {a.str_short()}"
+            )
     tape = Tape(current.trace)
     values = [tape.new_value(a) for a in avals]
     flat, out_trees = _flat_function(fun, tree, signature.fun_name(fun), "linear_transpose")
@@ -506,7 +529,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
             raise TypeError(f"cotangent tree does not match function output, expected {out_trees[0]} but got {ct_tree}")
         for c, a in zip(cts, out_avals):
             if shaped(c).shape != a.shape or shaped(c).dtype != a.dtype:
-                raise TypeError(f"cotangent type does not match function output, expected {a.str_short()} but got {shaped(c).str_short()}")
+                raise TypeError(
+                    f"cotangent type does not match function output, expected {a.str_short()} but got {shaped(c).str_short()}"
+                )
         results = backward(tape, outs, cts, values)
         return tree.unflatten([as_array(instantiate(r)) for r in results])
 
@@ -659,7 +684,9 @@ def jacrev(
 jacobian = jacrev
 
 
-def hessian(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Hessian of `fun`: forward mode over reverse mode.
 
     >>> import xtrace as xt, xtrace.numpy as xnp

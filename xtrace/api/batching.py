@@ -47,11 +47,15 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or type(in_axes) in (int, tuple) or pytree.tree_leaves(in_axes) is not None):
-        raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments, got {in_axes!r}")
+        raise TypeError(
+            f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments, got {in_axes!r}"
+        )
     for where, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in pytree.tree_leaves(axes):
             if type(leaf) is not int and not hasattr(leaf, "__index__"):
-                raise TypeError(f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type {type(leaf)}")
+                raise TypeError(
+                    f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type {type(leaf)}"
+                )
     if in_axes is None and axis_size is None:
         pass  # keyword arguments may still be mapped
 
@@ -65,7 +69,9 @@ def vmap(
         leaves, in_tree = _flatten((args, kwargs))
         for i, x in enumerate(leaves):
             if getattr(x, "aval", None) is None:
-                signature.check_arg(x, lambda: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}")
+                signature.check_arg(
+                    x, lambda: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}"
+                )
         dims = _in_dims(in_axes, in_tree, len(leaves), args)
         avals = [shaped(x) for x in leaves]
         for i, (d, aval) in enumerate(zip(dims, avals)):
@@ -132,7 +138,9 @@ def _out_dims(out_axes: Any, out_tree: Any, n: int) -> list[int | None]:
     return pytree.flatten_prefix(out_axes, out_tree, "vmap out_axes")  # type: ignore[no-any-return]
 
 
-def _mapped_size(fun: Any, args: Any, kwargs: Any, avals: Sequence[Any], dims: Sequence[int | None], given: int | None) -> int:
+def _mapped_size(
+    fun: Any, args: Any, kwargs: Any, avals: Sequence[Any], dims: Sequence[int | None], given: int | None
+) -> int:
     sizes = {a.shape[d] for a, d in zip(avals, dims) if d is not None}
     if given is not None:
         sizes.add(given)
@@ -149,7 +157,9 @@ def _mapped_size(fun: Any, args: Any, kwargs: Any, avals: Sequence[Any], dims: S
     by_size: dict[int, list[str]] = {}
     for name, a, d in zip(names, avals, dims):
         if d is not None:
-            by_size.setdefault(a.shape[d], []).append(f"axis {d} of argument {name} of type {a.str_short(short_dtypes=False)}")
+            by_size.setdefault(a.shape[d], []).append(
+                f"axis {d} of argument {name} of type {a.str_short(short_dtypes=False)}"
+            )
     for size, found in sorted(by_size.items(), key=lambda item: -len(item[1])):
         if len(found) == 1:
             lines.append(f"  * one axis had size {size}: {found[0]}")

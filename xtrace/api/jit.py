@@ -212,9 +212,7 @@ class JitFunction:
             out_trees.append(out_tree)
             return check_results(outs, out_tree, self.name, "jit")
 
-        info = DebugInfo(
-            self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun)
-        )
+        info = DebugInfo(self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun))
         return TracedProgram(trace_to_jaxpr(flat, call.avals, info), out_trees[0])
 
     # -- calling -----------------------------------------------------------------------------------------------

@@ -128,7 +128,9 @@ def _shown(value: Any) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def leaf_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], skip: Sequence[int] = ()) -> list[str]:
+def leaf_names(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], skip: Sequence[int] = ()
+) -> list[str]:
     """Names of the leaves of a call's arguments: `x`, `params['w']`, `args[1][0]`. `skip`: static positions."""
     signature = signature_of(fun)
     names: list[str] = []

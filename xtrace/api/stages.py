@@ -10,6 +10,7 @@ from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import pytree
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.trace import Tracer, current
+from xtrace.runtime import dispatch, jaxlib_api
 from xtrace.runtime.program import Executable, LoweredProgram, Placement
 
 if TYPE_CHECKING:
@@ -137,19 +138,19 @@ class Lowered(_Stage):
         if dialect in (None, "stablehlo"):
             return self._lowered.module
         if dialect == "hlo":
-            from xtrace.runtime import jaxlib_api
-
             return jaxlib_api.to_xla_computation(self._lowered.module)
         raise ValueError(f"dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate of operations and bytes before optimization."""
-        from xtrace.runtime import backends, jaxlib_api
+        from xtrace.runtime import backends
 
         devices = self._placement.devices if self._placement else backends.devices()
         return jaxlib_api.cost_analysis_of_module(devices[0].client, self._lowered.module)
 
-    def compile(self, compiler_options: dict[str, Any] | None = None, *, devices: Sequence[Any] | None = None) -> Compiled:
+    def compile(
+        self, compiler_options: dict[str, Any] | None = None, *, devices: Sequence[Any] | None = None
+    ) -> Compiled:
         """Compile with XLA. `devices`: compile for these (compile-only devices too) instead of the call's."""
         options = {**(self._function.options.compiler_options or {}), **(compiler_options or {})} or None
         placement = self._placement
@@ -172,6 +173,7 @@ class Compiled(_Stage):
         self._function, self._call, self._program = lowered._function, lowered._call, lowered._program
         self._lowered = lowered._lowered
         self._executable = executable
+        self._fast: Any = None
 
     def as_text(self) -> str:
         """The optimized HLO."""
@@ -212,6 +214,22 @@ class Compiled(_Stage):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Raises TypeError where the arguments are not of the types it was compiled for."""
+        if self._fast is None:
+            self._fast = jaxlib_api.pjit(
+                self.fun_name,
+                lambda *a, **k: self._checked_call(*a, **k)[0],
+                self._checked_call,
+                [],
+                [],
+                (id(self),),
+                pytree.default_registry,
+                dispatch.shard_arg,
+                jaxlib_api.PjitFunctionCache(capacity=4),
+            )
+        return self._fast(*args, **kwargs)
+
+    def _checked_call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ asks where it doesn't know the arguments' types to be right."""
         function = self._function
         static = self._call.static_nums
         args_now = tuple(args)
@@ -244,7 +262,8 @@ class Compiled(_Stage):
                 f"Cannot apply transformations to a function lowered and compiled for a particular signature: {self.fun_name} "
                 "was called with a tracer. Transform the jitted function itself."
             )
-        return self.out_tree.unflatten(self._executable.call(call.leaves))
+        result = self.out_tree.unflatten(self._executable.call(call.leaves))
+        return result, None if static else self._executable.fastpath(self.out_tree), False
 
     __call__ = call
 

@@ -49,6 +49,9 @@ class Literal:
 
 
 Atom = Var | Literal
+#: What stands for a run-time value: an array or a tracer.
+Value = Any
+ParamDict = dict[str, Any]
 
 _literals: dict[Any, Literal] = {}
 
@@ -219,7 +222,9 @@ class Jaxpr:
 
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some fields replaced; `jaxpr=` (another jaxpr to take over) is understood too."""
-        fields = {n: getattr(self, n) for n in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "consts")}
+        fields = {
+            n: getattr(self, n) for n in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "consts")
+        }
         other = changes.pop("jaxpr", None)
         if other is not None:
             fields.update({n: getattr(other, n) for n in ("constvars", "invars", "outvars", "eqns", "effects")})
@@ -340,6 +345,8 @@ __all__ = [
     "JaxprEqn",
     "Literal",
     "NO_PARAMS",
+    "ParamDict",
+    "Value",
     "Var",
     "count_names",
     "eval_jaxpr",

@@ -86,7 +86,10 @@ class _Printer:
 
     def program(self, jaxpr: Jaxpr) -> str:
         names = _Names()
-        front = [f"let {self.shared[k]} = {self.jaxpr(j, names, 0, len(self.shared[k]) + 10)} in\n" for k, j in reversed(self.by_id.items())]
+        front = [
+            f"let {self.shared[k]} = {self.jaxpr(j, names, 0, len(self.shared[k]) + 10)} in\n"
+            for k, j in reversed(self.by_id.items())
+        ]
         return "".join(front) + self.jaxpr(jaxpr, names, 0)
 
     def jaxpr(self, jaxpr: Jaxpr, names: _Names, indent: int, offset: int = 0) -> str:
@@ -117,9 +120,7 @@ class _Printer:
     def eqn(self, eqn: JaxprEqn, names: _Names, indent: int, read: set[Any] | None = None) -> str:
         # Operands are named where they are first seen, before the outputs, as they are read.
         invars = [names[v] for v in eqn.invars]
-        outs = [
-            names.typed(v) if read is None or v in read else f"_:{v.aval.str_short()}" for v in eqn.outvars
-        ]
+        outs = [names.typed(v) if read is None or v in read else f"_:{v.aval.str_short()}" for v in eqn.outvars]
         if eqn.primitive.prints_as_call and id(eqn.params["jaxpr"]) not in self.shared:
             inner = eqn.params["jaxpr"]
             for inside, outside in (*zip(inner.invars, eqn.invars), *zip(inner.outvars, eqn.outvars)):

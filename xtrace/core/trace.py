@@ -190,6 +190,26 @@ class Tracer:
         return self._concrete("ConcretizationTypeError", wanted="a Python scalar (item)").item(*args)
 
 
+def eval_context() -> use_trace:
+    """`with eval_context():` operations run on concrete values, whatever is being traced outside."""
+    return use_trace(None)
+
+
+def ensure_compile_time_eval() -> use_trace:
+    """`with ensure_compile_time_eval():` run operations on known values now, instead of recording them.
+
+    >>> import xtrace as xt, xtrace.numpy as xnp
+    >>> @xt.jit
+    ... def f(x):
+    ...     with xt.ensure_compile_time_eval():
+    ...         n = int(xnp.sum(xnp.arange(4)))  # a Python number at trace time
+    ...     return x * n
+    >>> float(f(2.0))
+    12.0
+    """
+    return use_trace(None)
+
+
 def is_tracing() -> bool:
     """Whether the current thread is inside any trace."""
     return current.trace is not None

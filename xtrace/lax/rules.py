@@ -24,7 +24,9 @@ def accepted(kinds: str) -> str:
 def check_dtype(name: str, aval: ShapedArray, kinds: str, operand: str = "operand") -> None:
     """Raise TypeError unless the dtype of `aval` is of one of `kinds` (letters of dtypes.kind)."""
     if dtypes.kind(aval.dtype) not in kinds:
-        raise TypeError(f"{name} does not accept dtype {aval.dtype} for its {operand}; it accepts {accepted(kinds)} dtypes")
+        raise TypeError(
+            f"{name} does not accept dtype {aval.dtype} for its {operand}; it accepts {accepted(kinds)} dtypes"
+        )
 
 
 def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

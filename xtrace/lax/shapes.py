@@ -19,7 +19,9 @@ from xtrace.transforms.jvp import linear
 # -- broadcast_in_dim --------------------------------------------------------------------------------------------
 
 
-def _broadcast_aval(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...], sharding: Any) -> ShapedArray:
+def _broadcast_aval(
+    x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...], sharding: Any
+) -> ShapedArray:
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
             f"broadcast_in_dim needs one target dimension per operand dimension; operand {x.str_short()}, "
@@ -27,9 +29,13 @@ def _broadcast_aval(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensi
         )
     for i, d in enumerate(broadcast_dimensions):
         if not 0 <= d < len(shape) or (i and d <= broadcast_dimensions[i - 1]):
-            raise TypeError(f"broadcast_dimensions must increase and lie in the result's rank, got {broadcast_dimensions} for {shape}")
+            raise TypeError(
+                f"broadcast_dimensions must increase and lie in the result's rank, got {broadcast_dimensions} for {shape}"
+            )
         if x.shape[i] not in (1, shape[d]):
-            raise TypeError(f"broadcast_in_dim can't broadcast {x.str_short()} to {shape}: dimension {i} has size {x.shape[i]}, not 1 or {shape[d]}")
+            raise TypeError(
+                f"broadcast_in_dim can't broadcast {x.str_short()} to {shape}: dimension {i} has size {x.shape[i]}, not 1 or {shape[d]}"
+            )
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
@@ -37,12 +43,16 @@ broadcast_in_dim_p = Primitive("broadcast_in_dim", _broadcast_aval)
 broadcast_in_dim_p.hidden_params = frozenset(["sharding", "shape"])
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
     """Broadcast `operand` to `shape`, its dimension i going to dimension broadcast_dimensions[i]."""
     shape, broadcast_dimensions = tuple(shape), tuple(broadcast_dimensions)
     if shaped(operand).shape == shape:
         return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=out_sharding)
+    return broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=out_sharding
+    )
 
 
 def _broadcast_transpose(ct: Any, x: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any) -> list[Any]:
@@ -53,10 +63,15 @@ def _broadcast_transpose(ct: Any, x: Any, *, shape: Any, broadcast_dimensions: A
     return [reshape(out, small) if widened else out]
 
 
-def _broadcast_batch(axis: MappedAxis, args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any) -> Any:
+def _broadcast_batch(
+    axis: MappedAxis, args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any
+) -> Any:
     x = batching.move_axis(args[0], dims[0], 0, axis.size)
     out = broadcast_in_dim_p.bind(
-        x, shape=(axis.size, *shape), broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions)), sharding=sharding
+        x,
+        shape=(axis.size, *shape),
+        broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions)),
+        sharding=sharding,
     )
     return out, 0
 
@@ -71,7 +86,10 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     weak = dtype is None and dtypes.of_value(fill_value)[1]
     dtype = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.of_value(fill_value)[0]
     return broadcast_in_dim_p.bind(
-        convert_element_type(fill_value, dtype) if not weak else fill_value, shape=shape, broadcast_dimensions=(), sharding=None
+        convert_element_type(fill_value, dtype) if not weak else fill_value,
+        shape=shape,
+        broadcast_dimensions=(),
+        sharding=None,
     )
 
 
@@ -80,14 +98,18 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
 
 def _reshape_aval(x: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: Any, sharding: Any) -> ShapedArray:
     if math.prod(new_sizes) != x.size:
-        raise TypeError(f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {new_sizes} (size {math.prod(new_sizes)})")
+        raise TypeError(
+            f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {new_sizes} (size {math.prod(new_sizes)})"
+        )
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
 
 reshape_p = Primitive("reshape", _reshape_aval)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None) -> Any:
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Any:
     """Reshape `operand` to `new_sizes`, in row-major order (of its dimensions permuted by `dimensions` if given)."""
     new_sizes = tuple(new_sizes)
     if dimensions is not None and tuple(dimensions) != tuple(range(shaped(operand).ndim)):
@@ -123,7 +145,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 def _transpose_aval(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for operand shape {x.shape}")
+        raise TypeError(
+            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for operand shape {x.shape}"
+        )
     return ShapedArray(tuple([x.shape[i] for i in permutation]), x.dtype, x.weak_type)
 
 
@@ -170,7 +194,11 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
     if aval is None:
         if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
             if not weak_type or dtypes.of_value(operand) != (dtype, True):
-                return np.asarray(operand).astype(dtype)[()] if not weak_type else type(np.zeros((), dtype).item())(operand)
+                return (
+                    np.asarray(operand).astype(dtype)[()]
+                    if not weak_type
+                    else type(np.zeros((), dtype).item())(operand)
+                )
             return operand
         aval = shaped(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type:
@@ -188,7 +216,10 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool
 
 convert_element_type_p.jvp = _convert_jvp
 convert_element_type_p.transpose = lambda ct, x, **_: [convert(ct, x.aval.dtype, x.aval.weak_type)]
-convert_element_type_p.batch = lambda axis, args, dims, **params: (convert_element_type_p.bind(*args, **params), dims[0])
+convert_element_type_p.batch = lambda axis, args, dims, **params: (
+    convert_element_type_p.bind(*args, **params),
+    dims[0],
+)
 
 # -- what the transformations need of this layer -------------------------------------------------------------------
 

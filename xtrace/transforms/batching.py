@@ -123,9 +123,7 @@ def _batch_jaxpr(
     def fun(*args: Any) -> list[Any]:
         outs, found = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, dims)
         if out_mapped is not None:
-            outs = [
-                move_axis(o, d, 0, axis.size) if force else o for o, d, force in zip(outs, found, out_mapped)
-            ]
+            outs = [move_axis(o, d, 0, axis.size) if force else o for o, d, force in zip(outs, found, out_mapped)]
             found = [0 if force else d for d, force in zip(found, out_mapped)]
         out_dims.extend(found)
         return outs

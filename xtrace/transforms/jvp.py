@@ -98,7 +98,9 @@ def jvp_of_bind(primitive: Primitive, primals: list[Any], tangents: list[Any], p
     return primitive.jvp(primals, tangents, **params)
 
 
-def tangent_by_operand(primitive: Primitive, out: Any, primals: list[Any], tangents: list[Any], params: dict[str, Any]) -> Any:
+def tangent_by_operand(
+    primitive: Primitive, out: Any, primals: list[Any], tangents: list[Any], params: dict[str, Any]
+) -> Any:
     """The sum of the operands' terms, by the rules in `primitive.jvps`. A tangent of None is zero too."""
     total = None
     for rule, t in zip(primitive.jvps, tangents):  # type: ignore[arg-type]
@@ -126,7 +128,9 @@ def linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     primitive.transpose = transpose
 
 
-def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
     """Run a flat function on primals with tangents (arrays or Zero); return its outputs and their tangents."""
     trace = JVPTrace(current.trace)
     args = [trace.wrap(p, t) for p, t in zip(primals, tangents)]
@@ -137,7 +141,9 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False) -> tuple[Jaxpr, list[bool]]:
+def jvp_jaxpr(
+    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False
+) -> tuple[Jaxpr, list[bool]]:
     """The jaxpr (primals, nonzero tangents) -> (outs, nonzero out tangents), and which outs have tangents.
 
     `instantiate_outs` forces tangents of outputs to exist (for loop carries). Memoised on the jaxpr.
@@ -149,7 +155,9 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[
     return jaxpr.memo(("jvp", nonzeros, instantiate_outs), lambda: _jvp_jaxpr(jaxpr, nonzeros, instantiate_outs))
 
 
-def _jvp_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]]:
+def _jvp_jaxpr(
+    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]
+) -> tuple[Jaxpr, list[bool]]:
     out_nonzeros: list[bool] = []
     n = len(jaxpr.invars)
 

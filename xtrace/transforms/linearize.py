@@ -20,7 +20,9 @@ from xtrace.transforms.staging import StagingTrace, check_alive, closed_call_ope
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
 
 
-def bind_under(parent: Trace | None, this: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def bind_under(
+    parent: Trace | None, this: Trace, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+) -> Any:
     """Bind with `parent` as the current trace in place of `this`: `use_trace` written out, since it is the hot path."""
     if parent is None:
         with use_trace(None):
@@ -49,7 +51,12 @@ class TapeNode:
     __slots__ = ("primitive", "args", "params", "outs", "position")
 
     def __init__(
-        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], outs: list[LinearTracer], position: Any
+        self,
+        primitive: Primitive,
+        args: tuple[Any, ...],
+        params: dict[str, Any],
+        outs: list[LinearTracer],
+        position: Any,
     ) -> None:
         self.primitive = primitive
         self.args = args

@@ -1,0 +1,49 @@
+"""device_put in programs: on concrete values a transfer, on tracers an equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xtrace.core import pytree
+from xtrace.core.trace import Tracer, current
+from xtrace.runtime import transfers
+from xtrace.transforms.placement import device_put_p
+
+
+device_put_p.impl = lambda x, *, device: transfers.device_put(x, device)
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """Put arrays on a device.
+
+    Args:
+      x: an array, a number, or a pytree of them.
+      device: a Device, a Sharding, a pytree prefix of them, or None for the default device (the result is then not
+        committed to it).
+      src: where they are now; accepted for compatibility. donate: whether their memory may be reused.
+      may_alias: whether the result may share memory with `x`; host memory is shared only where this is True.
+
+    Returns:
+      Arrays in the structure of `x`.
+
+    Raises:
+      TypeError: a leaf is no array. ValueError: a shape doesn't divide over the devices.
+
+    >>> import xtrace as xt, numpy as np
+    >>> xt.device_put(np.arange(3)).devices() == {xt.devices()[0]}
+    True
+    """
+    if current.trace is None:
+        return transfers.device_put(x, device, src=src, donate=donate, may_alias=may_alias)
+    leaves, tree = pytree.tree_flatten(x)
+    if device is None or not isinstance(device, (dict, list, tuple)):
+        places = [device] * len(leaves)
+    else:
+        places = pytree.flatten_prefix(device, tree, "device_put's device")
+    outs = []
+    for leaf, place in zip(leaves, places):
+        if isinstance(leaf, Tracer):
+            outs.append(device_put_p.bind(leaf, device=place))
+        else:
+            outs.append(transfers.device_put(leaf, place))
+    return tree.unflatten(outs)

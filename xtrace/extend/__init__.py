@@ -1,0 +1,1 @@
+"""What libraries that extend the language use (jax.extend)."""

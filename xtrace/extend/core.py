@@ -1,0 +1,151 @@
+"""The intermediate language, for programs that read or build it (jax.extend.core)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from xtrace.core import dtypes
+from xtrace.core.avals import AbstractToken, ShapedArray
+from xtrace.core.check import check_jaxpr
+from xtrace.core.errors import InconclusiveDimensionOperation, JaxprTypeError
+from xtrace.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Effect,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    count_names,
+    eval_jaxpr,
+    no_effects,
+    subjaxprs,
+)
+from xtrace.core.primitive import Primitive, aval_of
+from xtrace.core.trace import Tracer, current
+from xtrace.runtime.jaxlib_api import ArrayImpl
+
+Effects = frozenset[Any]
+
+
+def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+    """A function of flat arrays that evaluates a closed jaxpr.
+
+    >>> import xtrace as xt
+    >>> from xtrace.extend.core import jaxpr_as_fun
+    >>> [float(v) for v in jaxpr_as_fun(xt.make_jaxpr(lambda x: x + 1.0)(0.0))(2.0)]
+    [3.0]
+    """
+    return lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)
+
+
+def gensym(suffix: str = "") -> Callable[[Any], Var]:
+    """A function that makes new variables of a given aval."""
+    return Var
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs in an equation's parameters."""
+    return subjaxprs(params)
+
+
+def new_jaxpr_eqn(
+    invars: Any,
+    outvars: Any,
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: Any = no_effects,
+    source_info: Any = None,
+) -> JaxprEqn:
+    """An equation. source_info: that of another equation, to point at its line."""
+    position = getattr(source_info, "position", None)
+    return JaxprEqn(primitive, invars, outvars, params, position, effects)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The aval of one example of an array whose `axis`, of this size, is mapped."""
+    return aval if axis is None else aval.update(shape=aval.shape[:axis] + aval.shape[axis + 1 :])
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """The aval of `size` examples stacked along `axis`."""
+    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents of values of `dtype`: itself if inexact, else float0."""
+    return dtype if dtypes.is_inexact(dtype) else dtypes.float0
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether `x` is an array, a number or a tracer."""
+    if isinstance(x, (ArrayImpl, Tracer)):
+        return True
+    try:
+        aval_of(x)
+    except TypeError:
+        return False
+    return True
+
+
+def concrete_or_error(force: Any, value: Any, context: str = "") -> Any:
+    """`force(value)` (or the value), which must not be traced. Raises ConcretizationTypeError otherwise."""
+    from xtrace.core.errors import ConcretizationTypeError
+
+    if isinstance(value, Tracer):
+        concrete = value.to_concrete_value()
+        if concrete is None:
+            raise ConcretizationTypeError(value, context)
+        value = concrete
+    return value if force is None else force(value)
+
+
+def find_top_trace(values: Any) -> Any:
+    """The current trace."""
+    return current.trace
+
+
+def get_opaque_trace_state(convention: Any = None) -> Any:
+    """An object that compares equal as long as the same trace is current."""
+    return current.trace
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a function is being staged."""
+    trace = current.trace
+    return trace is not None and trace.stages()
+
+
+__all__ = [
+    "AbstractToken",
+    "ClosedJaxpr",
+    "DebugInfo",
+    "DropVar",
+    "Effect",
+    "Effects",
+    "InconclusiveDimensionOperation",
+    "Jaxpr",
+    "JaxprEqn",
+    "JaxprTypeError",
+    "Literal",
+    "Primitive",
+    "Var",
+    "check_jaxpr",
+    "concrete_or_error",
+    "count_names",
+    "find_top_trace",
+    "gensym",
+    "get_opaque_trace_state",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "mapped_aval",
+    "new_jaxpr_eqn",
+    "no_effects",
+    "primal_dtype_to_tangent_dtype",
+    "subjaxprs",
+    "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "valid_jaxtype",
+]
