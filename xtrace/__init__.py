@@ -21,9 +21,9 @@ from xtrace.version import __version__ as __version__
 _primitive.set_evaluator(_dispatch.evaluate)
 _array.register_tracer(_Tracer)
 
-from xtrace.api.jit import jit as jit  # noqa: E402  (needs the evaluator)
+from xtrace.api.jit import jit as jit, jit_composite as _jit_composite  # noqa: E402  (needs the evaluator)
 
-_composite.set_jit(jit)
+_composite.set_jit(_jit_composite)
 
 from xtrace.numpy import operators as _operators  # noqa: E402  (needs jit)
 

@@ -132,6 +132,9 @@ class Call:
 class JitFunction:
     """The Python side of a jitted function: what C++ asks when it has no compiled program for a call."""
 
+    #: Under a trace the function is just called, its operations recorded one by one (composite functions).
+    transparent = False
+
     def __init__(self, fun: Callable[..., Any], options: _Options) -> None:
         self.fun = fun
         self.options = options
@@ -219,8 +222,10 @@ class JitFunction:
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Called by C++ for a signature that it can't run: (result, data for the next time, no removal)."""
-        call = self.parse(args, kwargs)
         tracing = current.trace is not None
+        if tracing and self.transparent:
+            return self.fun(*args, **kwargs), None, False
+        call = self.parse(args, kwargs)
         if not tracing:
             for x in call.leaves:
                 if isinstance(x, Tracer):
@@ -391,6 +396,13 @@ def jit(
     return wrapped
 
 
+def jit_composite(fun: Callable[..., Any], static_argnames: tuple[str, ...] | None = None) -> Any:
+    """`jit` for composite functions: compiled outside any trace, plain Python inside."""
+    wrapped = jit(fun, static_argnames=static_argnames)
+    wrapped._function.transparent = True
+    return wrapped
+
+
 def _clear_cache(function: JitFunction, wrapped: Any) -> None:
     """Forget what was traced and compiled."""
     function.cache.programs.clear()
@@ -407,4 +419,4 @@ def clear_caches() -> None:
     _fast_cache.clear()
 
 
-__all__ = ["UNSPECIFIED", "JitFunction", "clear_caches", "config", "dtypes", "jit", "ShapedArray"]
+__all__ = ["UNSPECIFIED", "JitFunction", "clear_caches", "config", "dtypes", "jit", "jit_composite", "ShapedArray"]

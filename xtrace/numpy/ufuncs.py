@@ -68,7 +68,7 @@ def unary(
 
     def slow(x: Any) -> Any:
         nonlocal run
-        if current.trace is None and type(x) in CONCRETE:
+        if type(x) in CONCRETE:
             if run is None:
                 run = _compiled_at_first_call(name, general)
             return run(x)
@@ -80,14 +80,15 @@ def unary(
         return out
 
     def ufunc(x: Any, /) -> Any:
-        trace = current.trace
         kind = type(x)
-        if trace is None:
-            if run is not None and kind in CONCRETE:
+        if kind is ArrayImpl:
+            # Whether something is being traced is looked up in C++.
+            if run is not None:
                 return run(x)
-        elif kind is StagedTracer and x._trace is trace:
+        elif kind is StagedTracer:
+            trace = x._trace
             out = outs.get(x.aval)
-            if out is not None:
+            if out is not None and trace is current.trace:
                 frame = _getframe(1)
                 if _own_file.get(frame.f_code.co_filename, True):
                     frame = _user_frame(frame)  # type: ignore[assignment]
@@ -148,7 +149,7 @@ class Binary:
         return run(x, y)
 
     def _slow(self, x: Any, y: Any) -> Any:
-        if current.trace is None and type(x) in CONCRETE and type(y) in CONCRETE:
+        if type(x) in CONCRETE and type(y) in CONCRETE:
             return self.run_compiled(x, y)
         out = self.general(x, y)
         self._plan(x, y)
@@ -225,16 +226,15 @@ class Binary:
 
         def path(x: Any, y: Any, /) -> Any:
             nonlocal run
-            trace = current.trace
             tx, ty = type(x), type(y)
-            if trace is None:
-                if tx in concrete and ty in concrete:
-                    if run is None:
-                        out = self.run_compiled(x, y)
-                        run = self.run
-                        return out
-                    return run(x, y)
-                return slow(x, y)
+            if tx is ArrayImpl and ty in concrete:
+                # Whether something is being traced is looked up in C++.
+                if run is None:
+                    out = self.run_compiled(x, y)
+                    run = self.run
+                    return out
+                return run(x, y)
+            trace = current.trace
             if tx is StagedTracer and x._trace is trace:
                 if ty is StagedTracer:
                     found = pairs.get((x.aval, y.aval))
