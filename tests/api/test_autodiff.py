@@ -132,3 +132,21 @@ def test_hidden_tracers_of_outer_differentiation():
     # perturbation confusion: d/dx (x * d/dy (x + y)) = 1
     assert float(xt.grad(lambda x: x * xt.grad(lambda y: x + y)(1.0))(1.0)) == 1.0
     assert float(xt.jvp(lambda x: x * xt.jvp(lambda y: x + y, (1.0,), (1.0,))[1], (1.0,), (1.0,))[1]) == 1.0
+
+
+def test_equations_of_derivatives_point_at_the_primal_line():
+    @xt.jit
+    def inner(x):
+        return xnp.sin(x)  # the sine
+
+    def f(x):
+        y = inner(x)
+        return y * y  # the product
+
+    text = xt.make_jaxpr(xt.grad(f))(1.0).pretty_print(source_info=True)
+    with open(__file__) as file:
+        lines = {line.strip(): i for i, line in enumerate(file, 1)}
+    sine, product = lines["return xnp.sin(x)  # the sine"], lines["return y * y  # the product"]
+    where = {name: [line.rsplit(":", 1)[1].split()[0] for line in text.splitlines() if f"= {name} " in line] for name in ("cos", "sin", "mul", "add_any")}
+    assert where["sin"] == where["cos"] == [str(sine)]
+    assert set(where["mul"]) == {str(sine), str(product)} and where["add_any"] == [str(product)]

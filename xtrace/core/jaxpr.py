@@ -11,6 +11,7 @@ import numpy as np
 from xtrace.core import dtypes, source
 from xtrace.core.avals import AbstractValue, ShapedArray
 from xtrace.core.primitive import Primitive
+from xtrace.core.trace import current
 
 Effect = Any
 no_effects: frozenset[Effect] = frozenset()
@@ -276,13 +277,19 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         raise TypeError(f"jaxpr of {jaxpr.debug_info.func_name} takes {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    for eqn in jaxpr.eqns:
-        values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
-        out = eqn.primitive.bind(*values, **eqn.params)
-        if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out))
-        else:
-            env[eqn.outvars[0]] = out
+    outer = current.position
+    try:
+        for eqn in jaxpr.eqns:
+            values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            if eqn.position is not None:
+                current.position = eqn.position  # what is recorded for this equation belongs to its line
+            out = eqn.primitive.bind(*values, **eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, out))
+            else:
+                env[eqn.outvars[0]] = out
+    finally:
+        current.position = outer
     return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 

@@ -212,11 +212,13 @@ def trace_to_jaxpr(
     """
     trace = StagingTrace(current.trace, debug_info or DebugInfo())
     args = [trace.new_arg(aval) for aval in avals]
+    position, current.position = current.position, None  # the function's lines are its own
     with use_trace(trace):
         try:
             return trace.finish(fun(*args))
         finally:
             trace.alive = False
+            current.position = position
 
 
 def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
