@@ -7,12 +7,14 @@ from typing import Any
 from xtrace.core import dtypes
 from xtrace.lax import shapes
 from xtrace.lowering.lower import Body
+from xtrace.lowering.physical import physical, trailing, with_trailing
 from xtrace.lowering.rules.elementwise import compare
 
 
 def _broadcast_in_dim(ctx: Body, eqn: Any, x: Any) -> Any:
-    dims = ctx.mlir.i64_array(eqn.params["broadcast_dimensions"])
-    return ctx.op("stablehlo.broadcast_in_dim", eqn.outvars[0].aval, [x], {"broadcast_dimensions": dims})
+    out = eqn.outvars[0].aval
+    dims = with_trailing(eqn.params["broadcast_dimensions"], out.ndim, trailing(out))
+    return ctx.op("stablehlo.broadcast_in_dim", out, [x], {"broadcast_dimensions": ctx.mlir.i64_array(dims)})
 
 
 def _reshape(ctx: Body, eqn: Any, x: Any) -> Any:
@@ -20,9 +22,24 @@ def _reshape(ctx: Body, eqn: Any, x: Any) -> Any:
 
 
 def _transpose(ctx: Body, eqn: Any, x: Any) -> Any:
+    out = eqn.outvars[0].aval
+    permutation = with_trailing(eqn.params["permutation"], out.ndim, trailing(out))
+    return ctx.op("stablehlo.transpose", out, [x], {"permutation": ctx.mlir.i64_array(permutation)})
+
+
+def _rev(ctx: Body, eqn: Any, x: Any) -> Any:
     return ctx.op(
-        "stablehlo.transpose", eqn.outvars[0].aval, [x], {"permutation": ctx.mlir.i64_array(eqn.params["permutation"])}
+        "stablehlo.reverse", eqn.outvars[0].aval, [x], {"dimensions": ctx.mlir.i64_array(eqn.params["dimensions"])}
     )
+
+
+def _tile(ctx: Body, eqn: Any, x: Any) -> Any:
+    old, out = physical(eqn.invars[0].aval), eqn.outvars[0].aval
+    reps = (*eqn.params["reps"], *[1 for _ in trailing(out)])
+    apart = tuple([n for pair in zip(reps, old.shape) for n in pair])
+    dims = {"broadcast_dimensions": ctx.mlir.i64_array(range(1, 2 * old.ndim, 2))}
+    wide = ctx.op("stablehlo.broadcast_in_dim", ctx.mlir.tensor_type(apart, old.dtype), [x], dims)
+    return ctx.op("stablehlo.reshape", out, [wide])
 
 
 def _convert(ctx: Body, eqn: Any, x: Any) -> Any:
@@ -39,5 +56,8 @@ def _convert(ctx: Body, eqn: Any, x: Any) -> Any:
 
 shapes.broadcast_in_dim_p.lower = _broadcast_in_dim
 shapes.reshape_p.lower = _reshape
+shapes.squeeze_p.lower = _reshape
+shapes.rev_p.lower = _rev
+shapes.tile_p.lower = _tile
 shapes.transpose_p.lower = _transpose
 shapes.convert_element_type_p.lower = _convert

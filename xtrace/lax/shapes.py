@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,46 @@ import numpy as np
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.trace import Tracer
 from xtrace.lax import reductions as _reductions
 from xtrace.transforms import batching, zeros
 from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.jvp import linear
+
+# -- checking what the user gave -----------------------------------------------------------------------------------
+
+
+def canonical_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
+    """A shape as a tuple of ints. Raises TypeError for traced, fractional and negative sizes."""
+    if type(shape) is tuple and all([type(d) is int and d >= 0 for d in shape]):
+        return shape
+    try:
+        sizes = tuple([index(d) for d in shape])
+    except TypeError:
+        if isinstance(shape, (int, np.integer)):
+            sizes = (index(shape),)
+        else:
+            hint = (
+                " Sizes can't be traced values: they are part of the compiled program. Take them from x.shape, or pass "
+                "the argument as static (static_argnums or static_argnames of jit)."
+                if any(isinstance(d, Tracer) for d in (shape if isinstance(shape, (tuple, list)) else [shape]))
+                else ""
+            )
+            raise TypeError(
+                f"{what} must be 1D sequences of concrete values of integer type, got {shape}.{hint}"
+            ) from None
+    if any([d < 0 for d in sizes]):
+        raise TypeError(f"{what} must have every element be nonnegative, got {sizes}.")
+    return sizes
+
+
+def canonical_axis(axis: Any, ndim: int) -> int:
+    """`axis` as a nonnegative int. Raises ValueError if there is no such axis."""
+    found = index(axis)
+    if not -ndim <= found < ndim:
+        raise ValueError(f"axis {found} is out of bounds for array of dimension {ndim}")
+    return found % ndim if found < 0 else found
+
 
 # -- broadcast_in_dim --------------------------------------------------------------------------------------------
 
@@ -46,13 +83,81 @@ broadcast_in_dim_p.hidden_params = frozenset(["sharding", "shape"])
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Any:
-    """Broadcast `operand` to `shape`, its dimension i going to dimension broadcast_dimensions[i]."""
-    shape, broadcast_dimensions = tuple(shape), tuple(broadcast_dimensions)
-    if shaped(operand).shape == shape:
+    """Broadcast `operand` to `shape`, its dimension i going to dimension broadcast_dimensions[i].
+
+    Args:
+      operand: an array.
+      shape: the result's shape. Where operand has a dimension, its size there is the same or 1 in operand.
+      broadcast_dimensions: one increasing dimension of the result for each dimension of operand.
+      out_sharding: placement of the result.
+
+    Returns:
+      The array of shape `shape`.
+
+    Raises:
+      TypeError: sizes or numbers of dimensions don't fit.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.broadcast_in_dim(xt.device_put([1, 2]), (2, 3), (0,)).tolist()
+      [[1, 1, 1], [2, 2, 2]]
+    """
+    shape = canonical_shape(shape)
+    aval = getattr(operand, "aval", None)
+    if aval is not None and aval.shape == shape and len(broadcast_dimensions) == len(shape):
         return operand
-    return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=out_sharding
+    dims = tuple([index(d) for d in broadcast_dimensions])
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding)
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """`operand` repeated along new leading dimensions of the given `sizes`.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.broadcast(xt.device_put([1, 2]), (3,)).shape
+      (3, 2)
+    """
+    sizes = canonical_shape(sizes)
+    if not sizes and hasattr(operand, "aval"):
+        return operand
+    shape = shaped(operand).shape
+    return broadcast_in_dim(
+        operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)), out_sharding=out_sharding
     )
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """`x` with leading dimensions of size 1, so that it has `rank` dimensions."""
+    ndim = shaped(x).ndim
+    if ndim > rank:
+        raise ValueError(f"broadcast_to_rank: x has {ndim} dimensions already, more than the rank {rank} asked for")
+    return x if ndim == rank else expand_dims(x, range(rank - ndim))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of the given shapes broadcast to by NumPy's rules.
+
+    Raises:
+      ValueError: sizes differ and neither is 1.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.broadcast_shapes((2, 1), (3,))
+      (2, 3)
+    """
+    if len(shapes) == 1:
+        return canonical_shape(shapes[0])
+    canonical = [canonical_shape(s) for s in shapes]
+    rank = max(map(len, canonical), default=0)
+    result = [1] * rank
+    for shape in canonical:
+        for i, d in enumerate(shape, rank - len(shape)):
+            if d != 1:
+                if result[i] not in (1, d):
+                    raise ValueError(f"Incompatible shapes for broadcasting: shapes={canonical}")
+                result[i] = d
+    return tuple(result)
 
 
 def _broadcast_transpose(ct: Any, x: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any) -> list[Any]:
@@ -80,17 +185,33 @@ linear(broadcast_in_dim_p, _broadcast_transpose)
 broadcast_in_dim_p.batch = _broadcast_batch
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
-    """An array of `shape` filled with the scalar `fill_value`."""
-    shape = tuple(shape)
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array of `shape` filled with the scalar `fill_value`.
+
+    Args:
+      shape: sizes of the dimensions.
+      fill_value: a scalar.
+      dtype: dtype of the result; by default that of fill_value, weak if it is a Python number.
+      sharding: placement of the result.
+
+    Returns:
+      The array.
+
+    Raises:
+      TypeError: fill_value isn't a scalar.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.full((2,), 1.5).tolist()
+      [1.5, 1.5]
+    """
+    shape = canonical_shape(shape)
+    if shaped(fill_value).shape:
+        raise TypeError(f"full must be called with scalar fill_value, got fill_value.shape {shaped(fill_value).shape}.")
     weak = dtype is None and dtypes.of_value(fill_value)[1]
     dtype = dtypes.canonical_dtype(dtype) if dtype is not None else dtypes.of_value(fill_value)[0]
-    return broadcast_in_dim_p.bind(
-        convert_element_type(fill_value, dtype) if not weak else fill_value,
-        shape=shape,
-        broadcast_dimensions=(),
-        sharding=None,
-    )
+    value = fill_value if weak else convert_element_type(fill_value, dtype)
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(), sharding=sharding)
 
 
 # -- reshape -----------------------------------------------------------------------------------------------------
@@ -107,16 +228,52 @@ def _reshape_aval(x: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: Any
 reshape_p = Primitive("reshape", _reshape_aval)
 
 
-def reshape(
-    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> Any:
-    """Reshape `operand` to `new_sizes`, in row-major order (of its dimensions permuted by `dimensions` if given)."""
-    new_sizes = tuple(new_sizes)
-    if dimensions is not None and tuple(dimensions) != tuple(range(shaped(operand).ndim)):
+def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None) -> Any:
+    """Reshape `operand` to `new_sizes`, in row-major order (of its dimensions permuted by `dimensions` if given).
+
+    Args:
+      operand: an array.
+      new_sizes: sizes of the result's dimensions; their product is operand's size.
+      dimensions: the order in which operand's dimensions are read.
+      out_sharding: placement of the result.
+
+    Returns:
+      The array of shape new_sizes.
+
+    Raises:
+      TypeError: the sizes' product differs from operand's size.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.reshape(xt.device_put([[1, 2], [3, 4]]), (4,)).tolist()
+      [1, 2, 3, 4]
+    """
+    new_sizes = canonical_shape(new_sizes, "reshape new_sizes")
+    if dimensions is not None:
         operand = transpose(operand, dimensions)
-    if shaped(operand).shape == new_sizes:
+    aval = getattr(operand, "aval", None)
+    if aval is not None and aval.shape == new_sizes and out_sharding is None:
         return operand
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=None, sharding=out_sharding)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """`operand` with its dimensions from `start_dimension` up to `stop_dimension` (excluded) made one.
+
+    Raises:
+      ValueError: the range isn't one of operand's.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.collapse(xt.lax.full((2, 3, 4), 0), 1, 3).shape
+      (2, 12)
+    """
+    shape = shaped(operand).shape
+    places = range(len(shape) + 1)
+    lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if start_dimension + len(shape) * (start_dimension < 0) not in places or lo > hi:
+        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
+    return reshape(operand, (*shape[:lo], math.prod(shape[lo:hi]), *shape[hi:]))
 
 
 def _reshape_batch(axis: MappedAxis, args: Any, dims: Any, *, new_sizes: Any, dimensions: Any, sharding: Any) -> Any:
@@ -129,15 +286,71 @@ reshape_p.batch = _reshape_batch
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """`array` with new dimensions of size 1 at the positions `dimensions` of the result."""
+    """`array` with new dimensions of size 1 at the positions `dimensions` of the result.
+
+    Raises:
+      ValueError: a position is out of bounds, or given twice.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.expand_dims(xt.device_put([1, 2]), (0, -1)).shape
+      (1, 2, 1)
+    """
     shape = shaped(array).shape
     rank = len(shape) + len(dimensions)
-    places = {d % rank for d in dimensions}
+    places = {canonical_axis(d, rank) for d in dimensions}
+    if len(places) < len(dimensions):
+        raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
     if not places:
         return array
     old = iter(shape)
     new_shape = tuple([1 if i in places else next(old) for i in range(rank)])
-    return broadcast_in_dim(array, new_shape, [i for i in range(rank) if i not in places])
+    kept = tuple([i for i in range(rank) if i not in places])
+    return broadcast_in_dim_p.bind(array, shape=new_shape, broadcast_dimensions=kept, sharding=None)
+
+
+# -- squeeze -----------------------------------------------------------------------------------------------------
+
+
+def _squeeze_aval(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if any([x.shape[d] != 1 for d in dimensions]):
+        raise ValueError(
+            f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and {dimensions=}"
+        )
+    return ShapedArray(tuple([s for i, s in enumerate(x.shape) if i not in dimensions]), x.dtype, x.weak_type)
+
+
+squeeze_p = Primitive("squeeze", _squeeze_aval)
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """`array` without the given dimensions, which must have size 1.
+
+    Raises:
+      ValueError: a dimension is out of bounds, given twice, or not of size 1.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.squeeze(xt.lax.full((1, 2, 1), 0), (0,)).shape
+      (2, 1)
+    """
+    ndim = shaped(array).ndim
+    dims = tuple(sorted([canonical_axis(d, ndim) for d in dimensions]))
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"squeeze: a dimension is given twice in {tuple(dimensions)}")
+    if not dims and hasattr(array, "aval"):
+        return array
+    return squeeze_p.bind(array, dimensions=dims)
+
+
+def _squeeze_batch(axis: MappedAxis, args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
+    (d,) = dims
+    moved = tuple([i + (i >= d) for i in dimensions])
+    return squeeze_p.bind(args[0], dimensions=moved), d - sum([i < d for i in moved])
+
+
+linear(squeeze_p, lambda ct, x, *, dimensions: [expand_dims(ct, dimensions)])
+squeeze_p.batch = _squeeze_batch
 
 
 # -- transpose ---------------------------------------------------------------------------------------------------
@@ -155,9 +368,22 @@ transpose_p = Primitive("transpose", _transpose_aval)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """Permute the dimensions of `operand`: result dimension i is operand dimension permutation[i]."""
-    permutation = tuple([int(p) for p in permutation])
-    if permutation == tuple(range(len(permutation))) and shaped(operand).ndim == len(permutation):
+    """Permute the dimensions of `operand`: result dimension i is operand dimension permutation[i].
+
+    Raises:
+      TypeError: `permutation` isn't one of operand's dimensions.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.transpose(xt.lax.full((2, 3, 4), 0), (1, 2, 0)).shape
+      (3, 4, 2)
+    """
+    permutation = tuple([index(p) for p in permutation])
+    if (
+        permutation == tuple(range(len(permutation)))
+        and hasattr(operand, "aval")
+        and operand.aval.ndim == len(permutation)
+    ):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
 
@@ -170,6 +396,85 @@ def _transpose_batch(axis: MappedAxis, args: Any, dims: Any, *, permutation: Any
 
 linear(transpose_p, lambda ct, x, *, permutation: [transpose(ct, np.argsort(permutation).tolist())])
 transpose_p.batch = _transpose_batch
+
+# -- rev ---------------------------------------------------------------------------------------------------------
+
+
+def _rev_aval(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if len(set(dimensions)) != len(dimensions):
+        raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
+    if any([d < 0 for d in dimensions]):
+        raise TypeError(f"rev dimensions must have every element be nonnegative, got {dimensions}.")
+    if any([d >= x.ndim for d in dimensions]):
+        raise TypeError(
+            f"rev dimensions must all be less than operand ndim, got dimensions {dimensions} for operand ndim {x.ndim}."
+        )
+    return x
+
+
+rev_p = Primitive("rev", _rev_aval)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """`operand` with the order of its elements reversed along `dimensions`.
+
+    Raises:
+      TypeError: a dimension is negative, out of bounds, or given twice.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.rev(xt.device_put([1, 2, 3]), (0,)).tolist()
+      [3, 2, 1]
+    """
+    return rev_p.bind(operand, dimensions=tuple([index(d) for d in dimensions]))
+
+
+def _rev_batch(axis: MappedAxis, args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:
+    (d,) = dims
+    return rev_p.bind(args[0], dimensions=tuple([i + (i >= d) for i in dimensions])), d
+
+
+linear(rev_p, lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)])
+rev_p.batch = _rev_batch
+
+# -- tile --------------------------------------------------------------------------------------------------------
+
+
+def _tile_aval(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
+    if len(reps) != x.ndim:
+        raise TypeError(f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and x.ndim={x.ndim}.")
+    return ShapedArray(tuple([d * r for d, r in zip(x.shape, reps)]), x.dtype, x.weak_type)
+
+
+tile_p = Primitive("tile", _tile_aval)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """`operand` repeated reps[i] times along dimension i, one copy after the other.
+
+    Raises:
+      TypeError: there isn't one nonnegative count for each dimension.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.tile(xt.device_put([1, 2]), (2,)).tolist()
+      [1, 2, 1, 2]
+    """
+    return tile_p.bind(operand, reps=canonical_shape(reps, "tile reps"))
+
+
+def _tile_transpose(ct: Any, x: Any, *, reps: tuple[int, ...]) -> list[Any]:
+    apart = tuple([n for pair in zip(reps, x.aval.shape) for n in pair])
+    return [_reductions.reduce_sum(reshape(ct, apart), tuple(range(0, 2 * len(reps), 2)))]
+
+
+def _tile_batch(axis: MappedAxis, args: Any, dims: Any, *, reps: tuple[int, ...]) -> Any:
+    (d,) = dims
+    return tile_p.bind(args[0], reps=(*reps[:d], 1, *reps[d:])), d
+
+
+linear(tile_p, _tile_transpose)
+tile_p.batch = _tile_batch
 
 # -- convert_element_type ----------------------------------------------------------------------------------------
 
