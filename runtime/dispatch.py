@@ -47,6 +47,8 @@ def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
         key = (avals, placement)
         executable = executables.get(key)
         if executable is None:
+            if len(executables) >= 256:  # C++ keeps the recent ones
+                executables.clear()
             jaxpr = one_equation(primitive, avals, params)
             program = LoweredProgram(
                 jaxpr,

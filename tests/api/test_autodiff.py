@@ -147,6 +147,9 @@ def test_equations_of_derivatives_point_at_the_primal_line():
     with open(__file__) as file:
         lines = {line.strip(): i for i, line in enumerate(file, 1)}
     sine, product = lines["return xnp.sin(x)  # the sine"], lines["return y * y  # the product"]
-    where = {name: [line.rsplit(":", 1)[1].split()[0] for line in text.splitlines() if f"= {name} " in line] for name in ("cos", "sin", "mul", "add_any")}
+    where = {
+        name: [line.rsplit(":", 1)[1].split()[0] for line in text.splitlines() if f"= {name} " in line]
+        for name in ("cos", "sin", "mul", "add_any")
+    }
     assert where["sin"] == where["cos"] == [str(sine)]
     assert set(where["mul"]) == {str(sine), str(product)} and where["add_any"] == [str(product)]

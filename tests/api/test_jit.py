@@ -286,6 +286,11 @@ def test_arguments_that_are_no_arrays_are_named():
         f({"w": 2**31}, 1)
 
 
+def test_structs_are_not_run():
+    with pytest.raises(TypeError, match="has no values: call it with arrays"):
+        xt.jit(lambda x: x)(xt.ShapeDtypeStruct((), np.float32))
+
+
 def test_results_that_are_no_arrays_are_named():
     def f(x):
         return {"a": x, "b": ["text"]}

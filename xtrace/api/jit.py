@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xtrace.api import signature, stages
+from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import config, dtypes, pytree
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
@@ -24,6 +25,10 @@ _flatten = _registry.flatten
 _trace_context = jaxlib_api.trace_context
 #: jit's own signatures compiled on the C++ path, for all functions together.
 _fast_cache = jaxlib_api.PjitFunctionCache(capacity=8192)
+
+
+#: Signatures of one function that are kept; beyond it the oldest is dropped.
+_MAX_SIGNATURES = 4096
 
 
 class _Unspecified:
@@ -188,6 +193,8 @@ class JitFunction:
         if program is None:
             program = self.trace(call)
             if program.cacheable:
+                if len(programs) >= _MAX_SIGNATURES:
+                    programs.pop(next(iter(programs)))
                 programs[key] = program
         return program
 
@@ -230,6 +237,11 @@ class JitFunction:
             for x in call.leaves:
                 if isinstance(x, Tracer):
                     check_alive(x)
+                elif type(x) is ShapeDtypeStruct:
+                    raise TypeError(
+                        f"{self.name} was called with a ShapeDtypeStruct, which has no values: call it with arrays, or "
+                        "use .lower(...) or .eval_shape(...) to look at it without running it."
+                    )
         program = self.traced(call)
         if tracing:
             return self.call_traced(program, call), None, False
