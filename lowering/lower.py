@@ -6,6 +6,7 @@ A rule is `rule(ctx, eqn, *operands) -> value or values`, set on the primitive a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ class ModuleBuilder:
         self.top = ir.InsertionPoint(self.module.body)
         self.functions: dict[int, tuple[Jaxpr, str]] = {}
         self.function_names: dict[str, int] = {"main": 1}
+        #: Functions that lowering rules share, by name and types.
+        self.shared_functions: dict[Any, str] = {}
         #: Host callbacks and other objects that must live as long as the compiled program.
         self.keepalives: list[Any] = []
 
@@ -84,6 +87,23 @@ class ModuleBuilder:
             outs = body.jaxpr(jaxpr, list(op.arguments))
             _create("func.return", [], outs, None, None, 0, self.mlir.unknown, body.ip)
         return found[1]
+
+
+    def shared_function(
+        self, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], fill: Callable[..., Sequence[Any]]
+    ) -> str:
+        """The symbol of the private function `name` at these types, filled by `fill(body, *arguments)` at first use."""
+        key = (name, *in_avals, *out_avals)
+        symbol = self.shared_functions.get(key)
+        if symbol is None:
+            mlir = self.mlir
+            symbol = self.shared_functions[key] = self.fresh_name(name)
+            types = [[mlir.aval_type(a) for a in avals] for avals in (in_avals, out_avals)]
+            op = func.FuncOp(symbol, ir.FunctionType.get(*types, mlir.context), ip=self.top, loc=mlir.unknown)
+            op.attributes["sym_visibility"] = mlir.string("private")
+            body = Body(self, ir.InsertionPoint(op.add_entry_block([mlir.unknown] * len(in_avals))))
+            _create("func.return", [], fill(body, *op.arguments), None, None, 0, mlir.unknown, body.ip)
+        return symbol
 
 
 class Body:
@@ -183,6 +203,8 @@ class Body:
             self.loc = location(primitive.name, eqn.position)
             if rule is None or primitive.lower_on is not None:
                 rule = _platform_rule(primitive, eqn, self.platforms)
+            if not (primitive.takes_extended or primitive.holds_jaxprs) and any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)]):
+                rule = _on_physical_arrays
             if primitive.elementwise:
                 # Scalars and sizes of 1 are widened here, once for all elementwise rules.
                 to = eqn.outvars[0].aval
@@ -217,6 +239,20 @@ class Body:
         constants = [self.constant(np.asarray(c), v.aval) for c, v in zip(jaxpr.consts, jaxpr.constvars)]
         return self.jaxpr(jaxpr, [*constants, *operands])
 
+    def call_shared(
+        self,
+        name: str,
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        fill: Callable[..., Sequence[Any]],
+        operands: Sequence[ir.Value],
+    ) -> list[ir.Value]:
+        """Append a call of a function that many operations share; `fill(body, *arguments)` makes it at its first use."""
+        symbol = self.builder.shared_function(name, in_avals, out_avals, fill)
+        callee = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
+        types = [self.mlir.aval_type(a) for a in out_avals]
+        return list(_create("func.call", types, operands, {"callee": callee}, None, 0, self.loc, self.ip).results)
+
     def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
         """Append a call of the function of a closed jaxpr."""
         symbol = self.builder.function_of(jaxpr, name)
@@ -224,6 +260,43 @@ class Body:
         callee = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
         operation = _create("func.call", types, operands, {"callee": callee}, None, 0, self.loc, self.ip)
         return list(operation.results)
+
+
+def _on_physical_arrays(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
+    """Lower an operation that moves elements of extended dtype about: the operation on the arrays that store them.
+
+    It treats the trailing dimension of an element as vmap treats a mapped axis.
+    """
+    from xtrace.transforms.batching import MappedAxis, move_axis
+
+    primitive = eqn.primitive
+    if primitive.batch is None:
+        names = ", ".join(v.aval.str_short() for v in eqn.invars)
+        raise LoweringError(f"{primitive.name} can't be applied to {names}; at {source.describe(eqn.position)}")
+    avals, flat, sizes = [], [], set()
+    for v, x in zip(eqn.invars, operands):
+        aval = v.aval
+        if aval.extended:
+            sizes.add(math.prod(aval.dtype.physical_shape))
+            avals.append(ShapedArray((*aval.shape, math.prod(aval.dtype.physical_shape)), aval.dtype.physical_dtype))
+        else:
+            avals.append(aval)
+        flat.append(x)
+    if not sizes:  # extended in the results alone: made of nothing but a shape
+        sizes = {math.prod(v.aval.dtype.physical_shape) for v in eqn.outvars if v.aval.extended}
+    (size,) = sizes
+    dims = [v.aval.ndim if v.aval.extended else None for v in eqn.invars]
+
+    def fun(*xs: Any) -> list[Any]:
+        outs, out_dims = primitive.batch(MappedAxis(size), xs, dims, **eqn.params)  # type: ignore[misc]
+        if not primitive.multiple_results:
+            outs, out_dims = [outs], [out_dims]
+        return [
+            move_axis(o, d, v.aval.ndim, size) if v.aval.extended else o for o, d, v in zip(outs, out_dims, eqn.outvars)
+        ]
+
+    outs = ctx.inline(fun, avals, *flat)
+    return outs if primitive.multiple_results else outs[0]
 
 
 def _platform_rule(primitive: Primitive, eqn: JaxprEqn, platforms: tuple[str, ...]) -> Callable[..., Any]:

@@ -14,6 +14,9 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
 
+    #: Whether elements are stored as arrays of another dtype.
+    extended: bool = False
+
 
 class ShapedArray(AbstractValue):
     """An array's shape, dtype and weak type (whether it yields to others in promotion, as Python scalars do).
@@ -21,7 +24,7 @@ class ShapedArray(AbstractValue):
     `ShapedArray((2, 3), np.float32) is ShapedArray((2, 3), "float32")`: construction looks the aval up.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "sharding", "_strong", "_tangent")
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "extended", "sharding", "_strong", "_tangent")
 
     shape: tuple[int, ...]
     dtype: dtypes.DType
@@ -58,6 +61,7 @@ class ShapedArray(AbstractValue):
             for d in shape:
                 size *= d
             aval.size = size
+            aval.extended = isinstance(dtype, dtypes.ExtendedDtype)
             aval.sharding = sharding
             aval._strong = None
             aval._tangent = None

@@ -62,6 +62,9 @@ class Primitive:
     elementwise: bool = False
     #: Whether the parameters hold jaxprs.
     holds_jaxprs: bool = False
+    #: Whether the lowering rule takes arrays of extended dtypes. Where it doesn't, the operation is lowered on the
+    #: arrays they are stored as, by its batching rule: right for all operations that move elements about.
+    takes_extended: bool = False
 
     def __init__(self, name: str, abstract_eval: Callable[..., Any] | None = None) -> None:
         self.name = name
