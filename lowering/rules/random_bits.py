@@ -232,8 +232,9 @@ def _threefry_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partition
     return _reshape(ctx, _hash_halves(ctx, words, batch, 2 * math.prod(shape)), (*full, 2))
 
 
-def _threefry_fold_in(ctx: Body, words: Any, batch: Shape, data: Any) -> Any:
-    """`words` and `data` have the same shape `batch`."""
+def _threefry_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
+    """`words` are those of keys of shape `batch`; `data` is of `data_shape`, which is `batch` with sizes of 1, or ()."""
+    data = _broadcast(ctx, data, data_shape, batch, range(len(data_shape)))
     keys, key_shape = _key_words(ctx, words, batch, batch)
     return _pack(ctx, *_threefry(ctx, keys, key_shape, ctx.constant(0, _u32(batch)), data, batch), batch)
 
@@ -284,10 +285,10 @@ def _rbg_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partitionable:
     return _reshape(ctx, out, (*batch, *shape, 4))
 
 
-def _rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any) -> Any:
+def _rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
     halves = (*batch, 2)
-    data = _broadcast(ctx, data, batch, halves, range(len(batch)))
-    return _reshape(ctx, _threefry_fold_in(ctx, _reshape(ctx, words, (*halves, 2)), halves, data), (*batch, 4))
+    data = _broadcast(ctx, data, data_shape, halves, range(len(data_shape)))
+    return _reshape(ctx, _threefry_fold_in(ctx, _reshape(ctx, words, (*halves, 2)), halves, data, halves), (*batch, 4))
 
 
 def _rbg_seed(ctx: Body, seeds: Any, aval: ShapedArray) -> Any:
@@ -309,12 +310,13 @@ def _unsafe_rbg_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partiti
     return _reshape(ctx, bits, (*batch, *shape, 4))
 
 
-def _unsafe_rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any) -> Any:
-    states = _rbg_seed(ctx, data, _u32(batch))
-    made = (*batch, _SKIP, 4)
-    _, bits = _generate(ctx, _first_key(ctx, states, batch), _u32(made))
-    bits, _ = _slice(ctx, bits, made, len(batch), _SKIP - 1, _SKIP)
-    bits = _reshape(ctx, bits, (*batch, 4))
+def _unsafe_rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
+    states = _rbg_seed(ctx, data, _u32(data_shape))
+    made = (*data_shape, _SKIP, 4)
+    _, bits = _generate(ctx, _first_key(ctx, states, data_shape), _u32(made))
+    bits, _ = _slice(ctx, bits, made, len(data_shape), _SKIP - 1, _SKIP)
+    bits = _reshape(ctx, bits, (*data_shape, 4))
+    bits = _broadcast(ctx, bits, (*data_shape, 4), (*batch, 4), [*range(len(data_shape)), len(batch)])
     return ctx.op("stablehlo.xor", _u32((*batch, 4)), [words, bits])
 
 
@@ -348,8 +350,7 @@ def _lower_fold_in(ctx: Body, eqn: Any, words: Any, data: Any) -> Any:
     words_shape = (*keys.shape, *keys.dtype.physical_shape)
     dims = [*range(last), last] if keys.shape else [last]
     words = _broadcast(ctx, words, words_shape, (*shape, *keys.dtype.physical_shape), dims)
-    data = _broadcast(ctx, data, numbers.shape, shape, range(last) if numbers.shape else ())
-    return _generator(keys)[2](ctx, words, shape, data)
+    return _generator(keys)[2](ctx, words, shape, data, numbers.shape)
 
 
 def _lower_bits(ctx: Body, eqn: Any, words: Any) -> Any:

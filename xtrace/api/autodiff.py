@@ -31,7 +31,7 @@ def as_array(x: Any) -> Any:
     aval = shaped(x)
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    if current.trace is not None:
+    if current.trace is not None or aval.extended:
         return x
     return transfers.put(x, aval, None, False)
 

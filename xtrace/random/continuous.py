@@ -10,7 +10,7 @@ import numpy as np
 from xtrace import lax
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
-from xtrace.lax import reductions, shapes
+from xtrace.lax import reductions
 from xtrace.random.arguments import (
     broadcast_shapes,
     canonical_shape,
@@ -23,11 +23,13 @@ from xtrace.random.arguments import (
 from xtrace.random.keys import split_single, unstack
 from xtrace.random.uniform_floats import (
     between,
+    broadcast_to,
     eps,
     exponential_of,
     gaussian,
     parameter,
     scalar,
+    signs,
     symmetric,
     tiny,
     unit,
@@ -302,7 +304,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
 
 @sampler("shape", "dtype")
 def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Any, dtype: Any) -> Any:
-    n = len(shape)
+    n = max(len(shape), shaped(scale).ndim, shaped(concentration).ndim)
     power = el.div_p.bind(scalar(1, dtype), parameter(concentration, dtype, n))
     return el.mul_p.bind(lax.pow(_exponential(key, shape, dtype), power), parameter(scale, dtype, n))
 
@@ -312,20 +314,21 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 
     Args:
       key: a single key.
-      scale, concentration: broadcast with `shape`.
-      shape: of the result, if the parameters are scalars.
+      scale, concentration: they broadcast with `shape`.
+      shape: of the numbers drawn; the parameters then transform them, broadcasting.
       dtype: a floating type; None: the default float.
     """
     dtype = float_dtype("weibull_min", dtype)
     shape = canonical_shape("weibull_min", shape)
-    full = broadcast_shapes("weibull_min", shape, *[np.shape(p) if not hasattr(p, "aval") else p.aval.shape for p in (scale, concentration)])
-    return _weibull_min("weibull_min", key, scale, concentration, shape=shape if len(full) == len(shape) else full, dtype=dtype)
+    rank = len(broadcast_shapes("weibull_min", shape, *[shaped(p).shape for p in (scale, concentration)]))
+    shape = (1,) * (rank - len(shape)) + shape if shape else shape
+    return _weibull_min("weibull_min", key, scale, concentration, shape=shape, dtype=dtype)
 
 
 @sampler("shape", "dtype")
 def _wald(key: Any, mean: Any, *, shape: Any, dtype: Any) -> Any:
     k1, k2 = split_single(key)
-    mean = shapes.broadcast_in_dim(parameter(mean, dtype, len(shape)), shape, _trailing(mean, shape))
+    mean = broadcast_to(parameter(mean, dtype, len(shape)), shape)
     v, z = gaussian(k1, shape, dtype), unit(k2, shape, dtype)
     two = scalar(2, dtype)
     y = lax.integer_pow(v, 2)
@@ -336,11 +339,6 @@ def _wald(key: Any, mean: Any, *, shape: Any, dtype: Any) -> Any:
     )
     first = el.le_p.bind(z, el.div_p.bind(mean, el.add_p.bind(mean, x)))
     return lax.select_n(first, el.div_p.bind(mean2, x), x)
-
-
-def _trailing(x: Any, shape: tuple[int, ...]) -> range:
-    """The dimensions of `shape` that a parameter of its rank or of none is broadcast along."""
-    return range(len(shape)) if np.ndim(x) if not hasattr(x, "aval") else x.aval.ndim else range(0)
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -387,10 +385,21 @@ def triangular(
 @sampler("shape", "dtype")
 def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Any, dtype: Any) -> Any:
     k1, k2 = split_single(key)
-    length = _maxwell(k1, shape, dtype)
-    sign = el.lt_p.bind(unit(k2, shape, np.dtype(np.float32) if False else _sign_dtype()), scalar(0.5, _sign_dtype()))
-    sign = shapes.convert_element_type(sign, dtype)
-    sign = el.sub_p.bind(el.mul_p.bind(scalar(2, dtype), sign), scalar(1, dtype))
+    out = el.mul_p.bind(signs(k2, shape, dtype), _maxwell(k1, shape, dtype))
     n = len(shape)
-    out = el.mul_p.bind(el.mul_p.bind(sign, length), parameter(scale, dtype, n))
-    return el.add_p.bind(out, parameter(loc, dtype, n))
+    return el.add_p.bind(el.mul_p.bind(out, parameter(scale, dtype, n)), parameter(loc, dtype, n))
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """loc + scale * x of Maxwell numbers x with random signs.
+
+    Args:
+      key: a single key.
+      loc, scale: location and scale; they broadcast.
+      shape: of the samples for each element of the parameters: the result has shape + the parameters' shape.
+      dtype: a floating type; None: the default float.
+    """
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    own = common_shape("double_sided_maxwell", None, loc, scale)
+    shape = (canonical_shape("double_sided_maxwell", shape) or own) + own
+    return _double_sided_maxwell("double_sided_maxwell", key, loc, scale, shape=shape, dtype=dtype)

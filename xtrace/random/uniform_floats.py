@@ -99,6 +99,18 @@ def gaussian(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return el.mul_p.bind(scalar(np.sqrt(2), dtype), lax.erf_inv(symmetric(key, shape, dtype)))
 
 
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """A scalar, or an array of the rank of `shape`, broadcast to `shape`."""
+    return shapes.broadcast_in_dim(x, shape, range(shaped(x).ndim))
+
+
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """1 and -1 with equal probability."""
+    default = dtypes.canonicalize(dtypes.float64)
+    ones = shapes.convert_element_type(el.lt_p.bind(unit(key, shape, default), scalar(0.5, default)), dtype)
+    return el.sub_p.bind(el.mul_p.bind(scalar(2, dtype), ones), scalar(1, dtype))
+
+
 def exponential_of(floats: Any) -> Any:
     """Standard exponential numbers of uniform ones in [0, 1)."""
     return el.neg_p.bind(el.log1p_p.bind(el.neg_p.bind(floats)))
