@@ -90,7 +90,11 @@ class ModuleBuilder:
 
 
     def shared_function(
-        self, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], fill: Callable[..., Sequence[Any]]
+        self,
+        name: str,
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        fill: Callable[..., Sequence[Any]],
     ) -> str:
         """The symbol of the private function `name` at these types, filled by `fill(body, *arguments)` at first use."""
         key = (name, *in_avals, *out_avals)
@@ -203,7 +207,9 @@ class Body:
             self.loc = location(primitive.name, eqn.position)
             if rule is None or primitive.lower_on is not None:
                 rule = _platform_rule(primitive, eqn, self.platforms)
-            if not (primitive.takes_extended or primitive.holds_jaxprs) and any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)]):
+            if any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)]) and not (
+                primitive.takes_extended or primitive.holds_jaxprs
+            ):
                 rule = _on_physical_arrays
             if primitive.elementwise:
                 # Scalars and sizes of 1 are widened here, once for all elementwise rules.
@@ -247,7 +253,7 @@ class Body:
         fill: Callable[..., Sequence[Any]],
         operands: Sequence[ir.Value],
     ) -> list[ir.Value]:
-        """Append a call of a function that many operations share; `fill(body, *arguments)` makes it at its first use."""
+        """Append a call of a function that operations share; `fill(body, *arguments)` makes it at its first use."""
         symbol = self.builder.shared_function(name, in_avals, out_avals, fill)
         callee = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
         types = [self.mlir.aval_type(a) for a in out_avals]

@@ -86,7 +86,10 @@ def _rounds(ctx: Body, k0: Any, k1: Any, x0: Any, x1: Any, key_shape: Shape, sha
     for i in range(5):
         for r in _ROTATIONS[i % 2]:
             x0 = op("add", x0, x1)
-            left, right = op("shift_left", x1, ctx.constant(r, aval)), op("shift_right_logical", x1, ctx.constant(32 - r, aval))
+            left, right = (
+                op("shift_left", x1, ctx.constant(r, aval)),
+                op("shift_right_logical", x1, ctx.constant(32 - r, aval)),
+            )
             x1 = op("xor", x0, op("or", left, right))
         x0 = op("add", x0, keys[(i + 1) % 3])
         x1 = op("add", op("add", x1, keys[(i + 2) % 3]), ctx.constant(i + 1, aval))
@@ -228,15 +231,17 @@ def _threefry_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partition
     if 0 in full:
         return ctx.constant(0, _u32((*full, 2)))
     if partitionable:
-        return _pack(ctx, *_hash_positions(ctx, words, batch, shape), full)
+        x, y = _hash_positions(ctx, words, batch, shape)
+        return _pack(ctx, x, y, full)
     return _reshape(ctx, _hash_halves(ctx, words, batch, 2 * math.prod(shape)), (*full, 2))
 
 
 def _threefry_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
-    """`words` are those of keys of shape `batch`; `data` is of `data_shape`, which is `batch` with sizes of 1, or ()."""
+    """`words` are those of keys of shape `batch`; `data_shape` is `batch`, perhaps with sizes of 1, or ()."""
     data = _broadcast(ctx, data, data_shape, batch, range(len(data_shape)))
     keys, key_shape = _key_words(ctx, words, batch, batch)
-    return _pack(ctx, *_threefry(ctx, keys, key_shape, ctx.constant(0, _u32(batch)), data, batch), batch)
+    x, y = _threefry(ctx, keys, key_shape, ctx.constant(0, _u32(batch)), data, batch)
+    return _pack(ctx, x, y, batch)
 
 
 def _threefry_seed(ctx: Body, seeds: Any, aval: ShapedArray) -> Any:
@@ -267,7 +272,7 @@ def _first_key(ctx: Body, words: Any, batch: Shape) -> Any:
     return _reshape(ctx, words, (4,)) if batch else words
 
 
-def _rbg_bits(ctx: Body, words: Any, batch: Shape, bit_width: int, shape: Shape) -> Any:
+def _rbg_bits(ctx: Body, words: Any, batch: Shape, bit_width: int, shape: Shape, partitionable: bool) -> Any:
     """One state fills the arrays of all keys: the first key's."""
     aval = ShapedArray((*batch, *shape), np.dtype(f"uint{bit_width}"))
     if 0 in aval.shape:
@@ -281,7 +286,9 @@ def _rbg_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partitionable:
     halves = _reshape(ctx, words, (*batch, 2, 2))
     out = _threefry_split(ctx, halves, (*batch, 2), shape, partitionable)
     permutation = [*range(n), *range(n + 1, n + 1 + m), n, n + 1 + m]
-    out = ctx.op("stablehlo.transpose", _u32((*batch, *shape, 2, 2)), [out], {"permutation": ctx.mlir.i64_array(permutation)})
+    out = ctx.op(
+        "stablehlo.transpose", _u32((*batch, *shape, 2, 2)), [out], {"permutation": ctx.mlir.i64_array(permutation)}
+    )
     return _reshape(ctx, out, (*batch, *shape, 4))
 
 
@@ -325,9 +332,9 @@ def _unsafe_rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_sha
 #: What each generator does to make keys of seeds, split keys, fold numbers in, and make bits.
 _GENERATORS: dict[str, tuple[Any, Any, Any, Any]] = {
     "threefry2x32": (_threefry_seed, _threefry_split, _threefry_fold_in, _threefry_bits),
-    "rbg": (_rbg_seed, _rbg_split, _rbg_fold_in, lambda ctx, words, batch, width, shape, _: _rbg_bits(ctx, words, batch, width, shape)),
-    "unsafe_rbg": (_rbg_seed, _unsafe_rbg_split, _unsafe_rbg_fold_in, lambda ctx, words, batch, width, shape, _: _rbg_bits(ctx, words, batch, width, shape)),
-}  # fmt: skip
+    "rbg": (_rbg_seed, _rbg_split, _rbg_fold_in, _rbg_bits),
+    "unsafe_rbg": (_rbg_seed, _unsafe_rbg_split, _unsafe_rbg_fold_in, _rbg_bits),
+}
 
 
 def _generator(aval: ShapedArray) -> tuple[Any, Any, Any, Any]:
@@ -355,7 +362,9 @@ def _lower_fold_in(ctx: Body, eqn: Any, words: Any, data: Any) -> Any:
 
 def _lower_bits(ctx: Body, eqn: Any, words: Any) -> Any:
     keys, params = eqn.invars[0].aval, eqn.params
-    return _generator(keys)[3](ctx, words, keys.shape, params["bit_width"], params["shape"], params.get("partitionable", True))
+    return _generator(keys)[3](
+        ctx, words, keys.shape, params["bit_width"], params["shape"], params.get("partitionable", True)
+    )
 
 
 def _lower_threefry(ctx: Body, eqn: Any, *operands: Any) -> Any:

@@ -8,6 +8,9 @@ from typing import Any
 #: Module -> the public names it defines.
 _MODULES: dict[str, str] = {
     "joining": ("concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p"),
+    "random_bits": (
+        "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p"
+    ),
     "shapes": (
         "broadcast broadcast_in_dim broadcast_in_dim_p broadcast_shapes broadcast_to_rank collapse "
         "convert_element_type convert_element_type_p expand_dims full reshape reshape_p rev rev_p squeeze squeeze_p "

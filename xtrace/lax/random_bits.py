@@ -205,7 +205,10 @@ def check_key_words(words: ShapedArray, impl: PRNGImpl) -> None:
 
 
 random_wrap_p = Primitive("random_wrap", _wrap_aval)
-random_wrap_p.batch = lambda axis, args, dims, **params: (random_wrap_p.bind(_front(args[0], dims[0], axis), **params), 0)
+random_wrap_p.batch = lambda axis, args, dims, **params: (
+    random_wrap_p.bind(_front(args[0], dims[0], axis), **params),
+    0,
+)
 
 
 def random_wrap(words: Any, impl: PRNGImpl) -> Any:

@@ -150,9 +150,7 @@ def common_shape(name: str, shape: Any, *args: Any) -> tuple[int, ...]:
         return broadcast_shapes(name, *shapes)
     shape = canonical_shape(name, shape)
     if any(shapes) and broadcast_shapes(name, shape, *shapes) != shape:
-        raise ValueError(
-            f"{name}: shape {shape} doesn't hold the broadcast shape {broadcast_shapes(name, *shapes)} of the parameters"
-        )
+        raise ValueError(f"{name}: shape {shape} doesn't hold the parameters' {broadcast_shapes(name, *shapes)}")
     return shape
 
 
@@ -175,8 +173,8 @@ def _check_dtype(name: str, dtype: Any, kinds: str, what: str, error: type[Excep
         raise error(f"dtype argument to `{name}` must be {what} dtype, got {got}")
     if got != asked and not isinstance(dtype, type(float)):
         return got, (
-            f"Explicitly requested dtype {asked} is not available, and will be truncated to dtype {got}. To enable more "
-            "dtypes, set the enable_x64 configuration option."
+            f"Explicitly requested dtype {asked} is not available, and will be truncated to dtype {got}. To enable "
+            "more dtypes, set the enable_x64 configuration option."
         )
     return got, ""
 
@@ -217,14 +215,6 @@ def integer_dtype(name: str, dtype: Any) -> Any:
 def number_dtype(name: str, dtype: Any, default: Any) -> Any:
     """Any numeric dtype."""
     return _checked(name, default if dtype is None else dtype, "iufc", "a numeric")
-
-
-def float_dtype_of(name: str, dtype: Any, *args: Any) -> Any:
-    """A floating dtype; for None the one that the parameters promote to, or the default float."""
-    if dtype is not None:
-        return float_dtype(name, dtype)
-    dtype = dtypes.to_inexact(dtypes.result_type(*args))
-    return dtypes.canonicalize(dtype)
 
 
 def placed(out: Any, out_sharding: Any) -> Any:

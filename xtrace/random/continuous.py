@@ -216,15 +216,13 @@ def _gumbel(key: Any, *, shape: Any, dtype: Any, mode: str) -> Any:
 
 
 def gumbel_mode(mode: str | None) -> str:
-    """"low" or "high"; None is the default, "low". Raises ValueError."""
+    """ "low" or "high"; None is the default, "low". Raises ValueError."""
     if mode not in ("low", "high", None):
         raise ValueError(f"Must provide valid mode for gumbel, 'low' or 'high'; got: {mode}")
     return mode or "low"
 
 
-def gumbel(
-    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None
-) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
     """Standard Gumbel numbers: density exp(-(x + exp(-x))).
 
     Args:
@@ -246,9 +244,11 @@ def _lognormal(key: Any, sigma: Any, *, shape: Any, dtype: Any) -> Any:
     return el.exp_p.bind(el.mul_p.bind(x, parameter(sigma, dtype, len(shape))))
 
 
-def lognormal(
-    key: Any, sigma: Any = np.float32(1), shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+#: The default sigma.
+_ONE = np.float32(1)
+
+
+def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """exp(sigma * x) of standard normal numbers x.
 
     Args:
@@ -333,7 +333,9 @@ def _wald(key: Any, mean: Any, *, shape: Any, dtype: Any) -> Any:
     two = scalar(2, dtype)
     y = lax.integer_pow(v, 2)
     y2, mean2 = lax.integer_pow(y, 2), lax.integer_pow(mean, 2)
-    root = el.sqrt_p.bind(el.add_p.bind(el.mul_p.bind(el.mul_p.bind(scalar(4, dtype), mean), y), el.mul_p.bind(mean2, y2)))
+    root = el.sqrt_p.bind(
+        el.add_p.bind(el.mul_p.bind(el.mul_p.bind(scalar(4, dtype), mean), y), el.mul_p.bind(mean2, y2))
+    )
     x = el.sub_p.bind(
         el.add_p.bind(mean, el.div_p.bind(el.mul_p.bind(mean2, y), two)), el.mul_p.bind(el.div_p.bind(mean, two), root)
     )

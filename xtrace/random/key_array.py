@@ -179,7 +179,9 @@ class PRNGKeyArray:
 def _equal(x: PRNGKeyArray, y: Any, name: str) -> Any:
     if getattr(y, "dtype", None) is not x.dtype:
         other = getattr(getattr(y, "aval", None), "dtype", type(y).__name__)
-        raise TypeError(f"{name} does not accept dtypes {x.dtype}, {other}: keys compare with keys of the same generator")
+        raise TypeError(
+            f"{name} does not accept dtypes {x.dtype}, {other}: keys compare with keys of the same generator"
+        )
     from xtrace import numpy as xnp
 
     x, y = random_bits.random_unwrap(x), random_bits.random_unwrap(y)
