@@ -1,5 +1,31 @@
 """Importing this module registers every lowering rule."""
 
-from xtrace.lowering.rules import call, elementwise, joining, placement, random_bits, reductions, shapes, slicing
+from xtrace.lowering.rules import (
+    call,
+    conversions,
+    creation,
+    elementwise,
+    identities,
+    joining,
+    placement,
+    random_bits,
+    reductions,
+    selection,
+    shapes,
+    slicing,
+)
 
-__all__ = ["call", "elementwise", "joining", "placement", "random_bits", "reductions", "shapes", "slicing"]
+__all__ = [
+    "call",
+    "conversions",
+    "creation",
+    "elementwise",
+    "identities",
+    "joining",
+    "placement",
+    "random_bits",
+    "reductions",
+    "selection",
+    "shapes",
+    "slicing",
+]
