@@ -145,14 +145,17 @@ def _sign(ctx: Body, eqn: Any, x: Any) -> Any:
     if dtypes.kind(aval.dtype) != "u":
         return ctx.op("stablehlo.sign", aval, [x])
     zero, one = ctx.full_like(0, aval), ctx.full_like(1, aval)
-    return ctx.op("stablehlo.select", aval, [compare(ctx, "EQ", x, zero, aval, aval.update(dtype=dtypes.bool_)), zero, one])
+    return ctx.op(
+        "stablehlo.select", aval, [compare(ctx, "EQ", x, zero, aval, aval.update(dtype=dtypes.bool_)), zero, one]
+    )
 
 
 def _mul(ctx: Body, eqn: Any, x: Any, y: Any) -> Any:
     out = eqn.outvars[0].aval
     if eqn.params:
         x, y = [
-            v if a.aval.dtype == out.dtype else ctx.op("stablehlo.convert", out, [v]) for v, a in zip((x, y), eqn.invars)
+            v if a.aval.dtype == out.dtype else ctx.op("stablehlo.convert", out, [v])
+            for v, a in zip((x, y), eqn.invars)
         ]
     return ctx.op("stablehlo.multiply", out, [x, y])
 
@@ -194,7 +197,10 @@ def _log2(ctx: Body, eqn: Any, x: Any) -> Any:
     factor = ctx.full_like(1 / np.log(2), part)
     if part is aval:
         return ctx.op("stablehlo.multiply", aval, [log, factor])
-    parts = [ctx.op("stablehlo.multiply", part, [ctx.op(op, part, [log]), factor]) for op in ("stablehlo.real", "stablehlo.imag")]
+    parts = [
+        ctx.op("stablehlo.multiply", part, [ctx.op(op, part, [log]), factor])
+        for op in ("stablehlo.real", "stablehlo.imag")
+    ]
     return ctx.op("stablehlo.complex", aval, parts)
 
 

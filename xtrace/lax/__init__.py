@@ -1,4 +1,4 @@
-"""The primitives, one file per family, and the functions over them. Modules load at the first use of one of their names."""
+"""The primitives, one file per family, and the functions over them. Modules load when a name of theirs is first used."""
 
 from __future__ import annotations
 

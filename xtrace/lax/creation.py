@@ -20,7 +20,9 @@ def _iota_aval(*, dtype: Any, shape: tuple[int, ...], dimension: int, sharding: 
     if any(d < 0 for d in shape):
         raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}")
+        raise ValueError(
+            f"iota dimension must be between 0 and len(shape), got dimension={dimension} for shape={shape}"
+        )
     return ShapedArray(shape, dtype)
 
 
@@ -78,7 +80,9 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
 # -- arrays of one value ------------------------------------------------------------------------------------------
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None) -> Any:
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None
+) -> Any:
     """An array of one value with the shape and dtype of `x`, unless others are given.
 
     Args:

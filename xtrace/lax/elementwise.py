@@ -54,10 +54,13 @@ def scalar_like(x: Any, value: Any) -> Any:
 def _complex_of(name: str) -> Callable[[Any], Any]:
     def result(dtype: Any) -> Any:
         if dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
-            raise TypeError(f"{name} does not accept dtype {dtype}: complex numbers have float32 or float64 parts. Cast with .astype().")
+            raise TypeError(
+                f"{name} does not accept dtype {dtype}: complex numbers have float32 or float64 parts; cast with .astype()"
+            )
         return dtypes.to_complex(dtype)
 
     return result
+
 
 # -- declarations ------------------------------------------------------------------------------------------------
 
@@ -180,10 +183,13 @@ def described(primitive: Primitive, call: str = "", printed: str = "") -> Callab
         lines = [f"  {n}: array or number of {accepted(k)} dtype." for n, k in zip(names, kinds)]
         if "accuracy" in fun.__code__.co_varnames:
             lines.append("  accuracy: an AccuracyMode or a Tolerance; None leaves the choice to the backend.")
-        raised = "an operand's dtype is another one" if len(names) == 1 else "dtypes differ or are others, or shapes don't broadcast"
-        fun.__doc__ = f"{fun.__doc__}\n\nArgs:\n" + "\n".join(lines) + (
-            f"\n\nReturns:\n  An array of the {'operand' if len(names) == 1 else 'operands'}' common shape.".replace("operand' common", "operand's")
-            + f"\n\nRaises:\n  TypeError: {raised}.\n"
+        if len(names) == 1:
+            result, raised = "operand's", "the dtype is another one"
+        else:
+            result, raised = "operands' common", "dtypes differ or are other ones, or shapes don't broadcast"
+        fun.__doc__ = (
+            f"{fun.__doc__}\n\nArgs:\n{chr(10).join(lines)}\n\nReturns:\n  An array of the {result} shape.\n\n"
+            f"Raises:\n  TypeError: {raised}.\n"
         )
         if call:
             # Last digits differ among backends.

@@ -75,7 +75,7 @@ def _sign(t: Any, out: Any, x: Any) -> Any:
 
 
 def _inverse_hypotenuse(x: Any) -> Any:
-    """1 / sqrt(1 + x * x) without overflow: numerator and denominator are scaled by a number that is not differentiated."""
+    """1 / sqrt(1 + x * x) without overflow: both sides of the fraction are scaled by a constant of differentiation."""
     aval = shaped(x)
     complex_valued = dtypes.is_complex(aval.dtype)
     limits = dtypes.finfo(dtypes.to_real(aval.dtype))
@@ -91,12 +91,12 @@ def _inverse_hypotenuse(x: Any) -> Any:
         return mul(inverse, rsqrt(add(square(mul(x, inverse)), square(inverse))))
     a, b = mul(parts[0], inverse), mul(parts[1], inverse)
     # inverse**2 - b**2 as a product, which is exact near the branch points i and -i
-    inside = complex_(
-        add(square(a), mul(add(inverse, b), sub(inverse, b))), mul(scalar_like(a, 2.0), mul(a, b))
-    )
+    inside = complex_(add(square(a), mul(add(inverse, b), sub(inverse, b))), mul(scalar_like(a, 2.0), mul(a, b)))
     root = rsqrt(inside)
     value = complex_(mul(real(root), inverse), mul(imag(root), inverse))
-    return selection.select_n(comparisons.eq(size, scalar_like(size, np.inf)), value, creation.full_like(value, scalar_like(value, 0)))
+    return selection.select_n(
+        comparisons.eq(size, scalar_like(size, np.inf)), value, creation.full_like(value, scalar_like(value, 0))
+    )
 
 
 def _integer_pow(t: Any, out: Any, x: Any, *, y: int) -> Any:

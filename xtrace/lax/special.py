@@ -85,7 +85,9 @@ def _gaussian(x: Any) -> Any:
 
 def _no_derivative(name: str, operand: str) -> Any:
     def rule(t: Any, *args: Any) -> Any:
-        raise ValueError(f"the derivative of {name} with respect to {operand} is not known; hold it constant (stop_gradient)")
+        raise ValueError(
+            f"the derivative of {name} with respect to {operand} is not known; hold it constant (lax.stop_gradient)"
+        )
 
     return rule
 
