@@ -138,7 +138,8 @@ class _Printer:
 
     def params(self, eqn: JaxprEqn, names: _Names, indent: int, offset: int) -> str:
         hidden = eqn.primitive.hidden_params
-        shown = {k: v for k, v in sorted(eqn.params.items()) if k not in hidden and not (k == "name_stack")}
+        params = eqn.params if eqn.primitive.shown_params is None else eqn.primitive.shown_params(eqn.params)
+        shown = {k: v for k, v in sorted(params.items()) if k not in hidden and not (k == "name_stack")}
         if eqn.primitive.prints_as_call:
             shown = {k: shown.pop(k) for k in ("name", "jaxpr") if k in shown} | shown
         if not shown:

@@ -9,30 +9,37 @@ from typing import Any
 _MODULES: dict[str, str] = {
     "accuracy": "AccuracyMode RoundingMethod Tolerance",
     "bitwise": (
-        "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count shift_left shift_right_arithmetic "
-        "shift_right_logical"
+        "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count shift_left "
+        "shift_right_arithmetic shift_right_logical"
     ),
     "comparisons": "eq ge gt is_finite le lt ne",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
     "creation": "broadcasted_iota empty full_like iota iota_p",
+    "dots": "batch_matmul dot dot_general dot_general_p",
     "elementwise": (
         "abs abs_p acos acos_p acosh acosh_p add add_p and_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p "
-        "atanh atanh_p cbrt cbrt_p ceil ceil_p clz_p complex complex_p conj conj_p cos cos_p cosh cosh_p div div_p "
-        "eq_p eq_to_p exp exp2 exp2_p exp_p expm1 expm1_p floor floor_p ge_p gt_p imag imag_p integer_pow "
-        "integer_pow_p is_finite_p le_p le_to_p log log1p log1p_p log2 log2_p log_p logistic logistic_p lt_p lt_to_p "
-        "max max_p min min_p mul mul_p mulhi_p ne_p neg neg_p nextafter nextafter_p not_p one_minus_square "
-        "one_minus_square_p or_p population_count_p pow pow_p real real_p reciprocal rem rem_p round round_p rsqrt "
-        "rsqrt_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign sign_p sin sin_p sinh sinh_p sqrt "
-        "sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p"
+        "atanh atanh_p cbrt cbrt_p ceil ceil_p clz_p complex complex_p conj conj_p cos cos_p cosh cosh_p div "
+        "div_p eq_p eq_to_p exp exp2 exp2_p exp_p expm1 expm1_p floor floor_p ge_p gt_p imag imag_p integer_pow "
+        "integer_pow_p is_finite_p le_p le_to_p log log1p log1p_p log2 log2_p log_p logistic logistic_p lt_p "
+        "lt_to_p max max_p min min_p mul mul_p mulhi_p ne_p neg neg_p nextafter nextafter_p not_p "
+        "one_minus_square one_minus_square_p or_p population_count_p pow pow_p real real_p reciprocal rem rem_p "
+        "round round_p rsqrt rsqrt_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign sign_p sin "
+        "sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p"
     ),
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
+    "precision": "DotAlgorithm DotAlgorithmPreset Precision",
     "random_bits": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
+    "reductions": (
+        "argmax argmax_p argmin argmin_p reduce reduce_and reduce_and_p reduce_max reduce_max_p reduce_min "
+        "reduce_min_p reduce_or reduce_or_p reduce_p reduce_prod reduce_prod_p reduce_sum reduce_sum_p "
+        "reduce_xor reduce_xor_p"
+    ),
     "selection": "clamp clamp_p select select_n select_n_p",
     "shapes": (
         "broadcast broadcast_in_dim broadcast_in_dim_p broadcast_shapes broadcast_to_rank collapse "
-        "convert_element_type convert_element_type_p expand_dims full reshape reshape_p rev rev_p squeeze squeeze_p "
-        "tile tile_p transpose transpose_p"
+        "convert_element_type convert_element_type_p expand_dims full reshape reshape_p rev rev_p squeeze "
+        "squeeze_p tile tile_p transpose transpose_p"
     ),
     "slicing": (
         "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p dynamic_update_index_in_dim "
@@ -40,7 +47,8 @@ _MODULES: dict[str, str] = {
         "slice_p"
     ),
     "special": (
-        "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p"
+        "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta "
+        "zeta_p"
     ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

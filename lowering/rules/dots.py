@@ -1,0 +1,100 @@
+"""Lowering of dot products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xtrace.core import dtypes
+from xtrace.lax import dots
+from xtrace.lax.precision import DotAlgorithm, DotAlgorithmPreset, lowered_algorithm
+from xtrace.lowering.lower import Body, LoweringError
+
+#: The algorithms XLA's CPU backend has; asked for another one it would compute with none.
+_ON_CPU = (
+    "DEFAULT",
+    "F16_F16_F16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
+_CPU_ALGORITHMS = {
+    lowered_algorithm(DotAlgorithmPreset[name], None, None, None) for name in _ON_CPU if name != "DEFAULT"
+}
+
+
+def _integers(values: Any) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
+def precision_config(ctx: Body, precision: Any) -> Any:
+    """The attribute `precision_config` of a pair of Precision (None and algorithms: default)."""
+    names = [p.name for p in precision] if type(precision) is tuple else ["DEFAULT", "DEFAULT"]
+    return ctx.mlir.parsed("[" + ", ".join(f"#stablehlo<precision {n}>" for n in names) + "]")
+
+
+def _algorithm(ctx: Body, eqn: Any, lhs: Any, rhs: Any, out: Any) -> Any:
+    """The attribute `algorithm`, where the target has it."""
+    precision = eqn.params["precision"]
+    found = lowered_algorithm(precision, lhs, rhs, out)
+    if "cpu" in ctx.platforms and found not in _CPU_ALGORITHMS:
+        raise LoweringError(
+            f"the precision {precision} of dot_general is not supported on CPU; there are {', '.join(_ON_CPU)}."
+        )
+    fields = (
+        f"lhs_precision_type = {found.lhs}, rhs_precision_type = {found.rhs}, "
+        f"accumulation_type = {found.accumulation}, lhs_component_count = {found.lhs_components}, rhs_component_count = {found.rhs_components}, "
+        f"num_primitive_operations = {found.products}, allow_imprecise_accumulation = {str(found.imprecise).lower()}"
+    )
+    return ctx.mlir.parsed(f"#stablehlo.dot_algorithm<{fields}>")
+
+
+def _dot_general(ctx: Body, eqn: Any, lhs: Any, rhs: Any) -> Any:
+    params = eqn.params
+    lhs_aval, rhs_aval, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
+    precision, computed = params["precision"], out
+    if lhs_aval.dtype != rhs_aval.dtype and not (_is_float8(lhs_aval.dtype) and _is_float8(rhs_aval.dtype)):
+        common = dots.result_dtype(lhs_aval.dtype, rhs_aval.dtype)
+        lhs, lhs_aval = _cast(ctx, lhs, lhs_aval, common)
+        rhs, rhs_aval = _cast(ctx, rhs, rhs_aval, common)
+    algorithm = None
+    if isinstance(precision, DotAlgorithm) or (
+        isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT
+    ):
+        if isinstance(precision, DotAlgorithmPreset) and precision.supported_lhs_types is not None:
+            operands = [dtypes.as_dtype(t) for t in precision.supported_lhs_types]
+            if lhs_aval.dtype not in operands:
+                lhs, lhs_aval = _cast(ctx, lhs, lhs_aval, operands[0])
+            if rhs_aval.dtype not in operands:
+                rhs, rhs_aval = _cast(ctx, rhs, rhs_aval, operands[0])
+            if out.dtype not in (*operands, dtypes.as_dtype(precision.accumulation_type)):
+                computed = out.update(dtype=dtypes.as_dtype(precision.accumulation_type))
+        algorithm = _algorithm(ctx, eqn, lhs_aval.dtype, rhs_aval.dtype, computed.dtype)
+    (lc, rc), (lb, rb) = params["dimension_numbers"]
+    attributes = {
+        "dot_dimension_numbers": ctx.mlir.parsed(
+            f"#stablehlo.dot<lhs_batching_dimensions = {_integers(lb)}, rhs_batching_dimensions = {_integers(rb)}, "
+            f"lhs_contracting_dimensions = {_integers(lc)}, rhs_contracting_dimensions = {_integers(rc)}>"
+        ),
+        "precision_config": precision_config(ctx, precision),
+    }
+    if algorithm is not None:
+        attributes["algorithm"] = algorithm
+    result = ctx.op("stablehlo.dot_general", computed, [lhs, rhs], attributes)
+    return _cast(ctx, result, computed, out.dtype)[0]
+
+
+def _is_float8(dtype: Any) -> bool:
+    return dtype.name.startswith("float8")
+
+
+def _cast(ctx: Body, x: Any, aval: Any, dtype: Any) -> Any:
+    """(value, aval) converted to `dtype`."""
+    if aval.dtype == dtype:
+        return x, aval
+    new = aval.update(dtype=dtype)
+    return ctx.op("stablehlo.convert", new, [x]), new
+
+
+dots.dot_general_p.lower = _dot_general
