@@ -20,7 +20,7 @@ from xtrace.random.arguments import (
     placed,
     sampler,
 )
-from xtrace.random.keys import split_single, unstack
+from xtrace.random.keys import split_single
 from xtrace.random.uniform_floats import (
     between,
     broadcast_to,
@@ -203,7 +203,7 @@ def gumbel_of(key: Any, shape: Any, dtype: Any, mode: str) -> Any:
         u = between(key, tiny(dtype), scalar(1, dtype), shape, dtype)
         return el.neg_p.bind(el.log_p.bind(el.neg_p.bind(el.log_p.bind(u))))
     # Two numbers give the small values the digits that one has near 1 only.
-    high, low = unstack(unit(key, (2, *shape), dtype), 2)
+    high, low = lax.unstack(unit(key, (2, *shape), dtype))
     step = eps(dtype)
     fine = el.add_p.bind(el.add_p.bind(high, el.mul_p.bind(step, low)), scalar(float(step) ** 2 / 2, dtype))
     u = lax.select_n(el.ge_p.bind(high, scalar(0.5, dtype)), fine, high)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xtrace import lax
 from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
@@ -296,16 +297,9 @@ def fold_in(key: Any, data: Any) -> Any:
     return out if typed else random_bits.random_unwrap_p.bind(out)
 
 
-def unstack(keys: Any, n: int) -> list[Any]:
-    """The n keys of a traced vector of keys."""
-    from xtrace import lax
-
-    return [lax.index_in_dim(keys, i, keepdims=False) for i in range(n)]
-
-
 def split_single(key: Any, n: int = 2) -> list[Any]:
     """n new keys out of a typed key that is being traced."""
-    return unstack(random_bits.random_split(key, (n,)), n)
+    return lax.unstack(random_bits.random_split(key, (n,)))
 
 
 # -- bits ------------------------------------------------------------------------------------------------------------
