@@ -21,6 +21,15 @@ from xtrace.random.continuous import (
     wald,
     weibull_min,
 )
+from xtrace.random.discrete import (
+    bernoulli,
+    categorical,
+    choice,
+    geometric,
+    permutation,
+    rademacher,
+    randint,
+)
 from xtrace.random.keys import (
     PRNGKey,
     bits,
@@ -35,7 +44,8 @@ from xtrace.random.keys import (
 )
 
 __all__ = [
-    "PRNGKey", "bits", "cauchy", "clone", "double_sided_maxwell", "exponential", "fold_in", "gumbel", "key", "key_data",
-    "key_dtype", "key_impl", "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto", "rayleigh", "split",
-    "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "double_sided_maxwell", "exponential",
+    "fold_in", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "logistic", "lognormal",
+    "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip
