@@ -80,6 +80,8 @@ def aval_of(x: Any) -> ShapedArray:
     for scalar in (bool, int, float, complex):  # subclasses, such as enum.IntEnum members
         if isinstance(x, scalar):
             return ShapedArray((), dtypes.canonicalize(_PYTHON_SCALARS[scalar]), scalar is not bool)
+    if kind in put_handlers:
+        return x.aval
     raise TypeError(f"a value of type {kind.__name__} is not an array or a number")
 
 
@@ -105,6 +107,8 @@ def put(x: Any, aval: ShapedArray, where: Any = None, committed: bool = True) ->
       where: a Device, a Sharding, or None for the default device.
       committed: whether the result is committed to that place.
     """
+    if aval.extended:
+        return put_handlers[type(x)](x, where, committed)
     if where is None:
         where = backends.default_device()
     elif isinstance(where, Sharding):

@@ -39,9 +39,7 @@ def _bernoulli(key: Any, p: Any, *, shape: Any, dtype: Any, mode: str) -> Any:
     return el.lt_p.bind(el.mul_p.bind(low, eps(dtype)), el.sub_p.bind(p, high))
 
 
-def bernoulli(
-    key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None
-) -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
     """Booleans that are True with probability p.
 
     Args:
@@ -195,9 +193,7 @@ def _ranked(x: Any, ndim: int) -> Any:
     return shapes.broadcast_in_dim(x, (1,) * (ndim - len(shape)) + shape, range(ndim - len(shape), ndim))
 
 
-def randint(
-    key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Uniform integers in [minval, maxval).
 
     Args:
@@ -261,9 +257,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     if not dtypes.is_integer(dtype):
         raise ValueError(f"dtype argument to `geometric` must be an int dtype, got {dtype}")
     dtype = integer_dtype("geometric", dtypes.canonicalize(dtype))
-    return placed(
-        _geometric("geometric", key, p, shape=common_shape("geometric", shape, p), dtype=dtype), out_sharding
-    )
+    return placed(_geometric("geometric", key, p, shape=common_shape("geometric", shape, p), dtype=dtype), out_sharding)
 
 
 # -- permutations ----------------------------------------------------------------------------------------------------
@@ -295,9 +289,7 @@ def _permuted(key: Any, x: Any, axis: int, independent: bool) -> Any:
     return _take(x, order, axis, unique=True)
 
 
-_permutation = sampler("axis", "independent")(
-    lambda key, x, *, axis, independent: _permuted(key, x, axis, independent)
-)
+_permutation = sampler("axis", "independent")(lambda key, x, *, axis, independent: _permuted(key, x, axis, independent))
 _permutation.__name__ = "permutation"
 
 
@@ -308,9 +300,7 @@ def _take(x: Any, indices: Any, axis: int, unique: bool = False) -> Any:
     return xnp.take(x, indices, axis=axis, unique_indices=unique)
 
 
-def permutation(
-    key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
-) -> Any:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
     """A random permutation of the elements along an axis, or of a range.
 
     Args:
@@ -444,9 +434,7 @@ def choice(
     if n <= 0 and count:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and count > n:
-        raise ValueError(
-            f"Cannot take a larger sample (size {count}) than population (size {n}) when 'replace=False'"
-        )
+        raise ValueError(f"Cannot take a larger sample (size {count}) than population (size {n}) when 'replace=False'")
     weights: list[Any] = []
     if p is not None:
         if isinstance(p, (list, tuple)):
@@ -541,5 +529,7 @@ def categorical(
             raise ValueError(
                 f"Number of samples without replacement ({count}) cannot exceed number of categories ({n})."
             )
-    out = _categorical("categorical", key, logits, axis=axis, shape=shape, mode=gumbel_mode(mode), replace=bool(replace))
+    out = _categorical(
+        "categorical", key, logits, axis=axis, shape=shape, mode=gumbel_mode(mode), replace=bool(replace)
+    )
     return placed(out, out_sharding)
