@@ -38,7 +38,7 @@ def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
     def miss(*args: Any) -> tuple[Any, Any, bool]:
         for a in args:
             if isinstance(a, Tracer):
-                # Nothing is being traced, so the tracer's trace is over.
+                # Nothing is being traced, so the tracer's trace is over, or set aside.
                 from xtrace.core import errors
 
                 raise errors.UnexpectedTracerError(a)

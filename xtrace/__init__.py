@@ -35,6 +35,8 @@ _methods.install()
 _LAZY: dict[str, str] = {
     "Array": "xtrace.runtime.array",
     "ShapeDtypeStruct": "xtrace.api.struct",
+    "custom_jvp": "xtrace.api.custom",
+    "custom_vjp": "xtrace.api.custom",
     "grad": "xtrace.api.autodiff",
     "hessian": "xtrace.api.autodiff",
     "jacfwd": "xtrace.api.autodiff",
@@ -84,6 +86,7 @@ _LAZY: dict[str, str] = {
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (
     "core",
+    "custom_derivatives",
     "dtypes",
     "errors",
     "extend",

@@ -118,6 +118,17 @@ class UnexpectedTracerError(JAXTypeError):
         if isinstance(tracer, str):
             super().__init__(tracer)
             return
+        if getattr(tracer._trace, "alive", True):
+            super().__init__(
+                _explain(
+                    f"Encountered an unexpected tracer: a traced value of type {tracer.aval.str_short()} was used where its "
+                    "trace is set aside. A function with a custom derivative rule closes over a value that is being "
+                    f"differentiated, which its rule knows nothing of.{detail}",
+                    tracer,
+                    "pass the value as an argument of the function, and adapt the rule.",
+                )
+            )
+            return
         origin = getattr(tracer._trace, "origin", None)
         made_in = f" It was made while tracing {origin()}." if origin is not None else ""
         super().__init__(

@@ -38,6 +38,7 @@ class Primitive:
     jvps           instead of jvp: one rule an operand, (tangent, out, *primals, **params) -> term or None (no derivative)
     linearize      instead of jvp, for primitives that hold jaxprs: see transforms.linearize
     transpose      (cotangents, *args, **params) -> a cotangent or None per arg; linear args are UndefinedPrimal
+    on_tape        (tape, args, **params) -> outs; how a tape takes in a primitive that holds jaxprs: transforms.linearize
     batch          (axis, args, dims, **params) -> (outs, out_dims); see transforms.batching
     lower          (ctx, eqn, *operands) -> values; set by lowering/rules
     """
@@ -50,6 +51,7 @@ class Primitive:
     linearize: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    on_tape: Callable[..., Any] | None = None
     lower: Callable[..., Any] | None = None
     lower_on: dict[str, Callable[..., Any]] | None = None
     #: (avals, params) -> set of effects, for primitives that have any.

@@ -142,6 +142,8 @@ class _Printer:
         shown = {k: v for k, v in sorted(params.items()) if k not in hidden and not (k == "name_stack")}
         if eqn.primitive.prints_as_call:
             shown = {k: shown.pop(k) for k in ("name", "jaxpr") if k in shown} | shown
+        elif eqn.primitive.holds_jaxprs and "name" in shown:
+            shown = {"name": shown.pop("name")} | shown
         if not shown:
             return ""
         texts = [f"{k}={self.param(v, names, indent + 2, len(k) + 1)}" for k, v in shown.items()]

@@ -553,3 +553,4 @@ def _broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 zeros.set_array_makers(_make_zeros, _broadcast_to)
 batching.set_axis_mover(_move_axis)
+batching.set_axis_summer(lambda x, axis: _reductions.reduce_sum(x, (axis,)))

@@ -9,7 +9,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
-from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
+from xtrace.transforms.staging import Transformed, check_alive, closed_call_operands, memo_transformed, trace_to_jaxpr
 
 
 class MappedAxis(NamedTuple):
@@ -84,16 +84,17 @@ class BatchTrace(Trace):
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
         pairs = [self.split(x) for x in args]
         with use_trace(self.parent):
-            if all([d is None for _, d in pairs]):
-                return call.bind([v for v, _ in pairs])
-            outs, dims = call.batch(self.axis, [v for v, _ in pairs], [d for _, d in pairs])
+            outs, dims = call.batch(self, [v for v, _ in pairs], tuple([d for _, d in pairs]))
         return [self.wrap(o, d) for o, d in zip(outs, dims)]
 
     process_custom_vjp = process_custom_jvp
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]], axis: MappedAxis, args: Sequence[Any], dims: Sequence[int | None]
+    fun: Callable[..., Sequence[Any]],
+    axis: MappedAxis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
 ) -> tuple[list[Any], list[int | None]]:
     """Run a flat function over the mapped axis of its arguments; return outputs and where their mapped axes are."""
     trace = BatchTrace(current.trace, axis)
@@ -105,19 +106,45 @@ def batch_flat(
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
+class resumed:
+    """Context manager: `trace` interprets again, on top of the trace that is current now; a new one if it has ended.
+
+    Functions with custom rules run under whatever differentiates them, and may close over values mapped outside.
+    """
+
+    __slots__ = ("trace", "parent", "ends", "use")
+
+    def __init__(self, trace: BatchTrace) -> None:
+        self.ends = not trace.alive
+        self.trace = BatchTrace(current.trace, trace.axis) if self.ends else trace
+        self.parent = self.trace.parent
+
+    def __enter__(self) -> BatchTrace:
+        self.trace.parent = current.trace
+        self.use = use_trace(self.trace)
+        self.use.__enter__()
+        return self.trace
+
+    def __exit__(self, *exc: Any) -> None:
+        self.use.__exit__(*exc)
+        self.trace.parent = self.parent
+        if self.ends:
+            self.trace.alive = False
+
+
 def batch_jaxpr(
     jaxpr: Jaxpr, axis: MappedAxis, dims: tuple[int | None, ...], out_mapped: tuple[bool, ...] | None = None
-) -> tuple[Jaxpr, list[int | None]]:
+) -> Transformed:
     """The jaxpr of all examples at once, and where the outputs' mapped axes are. Memoised on the jaxpr.
 
     `out_mapped` asks for outputs to be mapped at axis 0 (True), whatever the program does with them: loop carries.
     """
-    return jaxpr.memo(("batch", axis, dims, out_mapped), lambda: _batch_jaxpr(jaxpr, axis, dims, out_mapped))
+    return memo_transformed(jaxpr, ("batch", axis, dims, out_mapped), _batch_jaxpr, axis, dims, out_mapped)
 
 
 def _batch_jaxpr(
     jaxpr: Jaxpr, axis: MappedAxis, dims: tuple[int | None, ...], out_mapped: tuple[bool, ...] | None
-) -> tuple[Jaxpr, list[int | None]]:
+) -> Transformed:
     out_dims: list[int | None] = []
 
     def fun(*args: Any) -> list[Any]:
@@ -136,8 +163,7 @@ def _batch_jaxpr(
     avals = [batched(v.aval, d) for v, d in zip(jaxpr.invars, dims)]
     with use_trace(None):
         closed, consts = closed_call_operands(trace_to_jaxpr(fun, avals, jaxpr.debug_info))
-    assert not consts, "a closed jaxpr's batched version closes over nothing"
-    return closed, out_dims
+    return Transformed(closed, consts, out_dims)
 
 
 _move_axis: Any = None
@@ -147,6 +173,20 @@ def set_axis_mover(move: Callable[[Any, int | None, int, int], Any]) -> None:
     """Plug in lax's `move(x, source, destination, size)`; source None broadcasts. This layer has no operations."""
     global _move_axis
     _move_axis = move
+
+
+_sum_axis: Any = None
+
+
+def set_axis_summer(sum_axis: Callable[[Any, int], Any]) -> None:
+    """Plug in lax's `sum_axis(x, axis)`."""
+    global _sum_axis
+    _sum_axis = sum_axis
+
+
+def sum_axis(x: Any, axis: int) -> Any:
+    """`x` summed over one axis."""
+    return _sum_axis(x, axis)
 
 
 def move_axis(x: Any, source: int | None, destination: int, size: int) -> Any:

@@ -6,9 +6,10 @@ from typing import Any
 
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.primitive import Primitive
+from xtrace.core.trace import use_trace
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.jvp import jvp_jaxpr
-from xtrace.transforms.linearize import Tape, linearize_jaxpr, transpose_jaxpr
+from xtrace.transforms.linearize import Tape, linearize_jaxpr, split_linear_jaxpr, transpose_jaxpr
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 
@@ -25,8 +26,8 @@ jit_p.effects = lambda avals, params: params["jaxpr"].effects
 
 def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) -> Any:
     nonzeros = tuple([type(t) is not Zero for t in tangents])
-    derivative, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
-    results = jit_p.bind(*primals, *[t for t in tangents if type(t) is not Zero], jaxpr=derivative, name=name)
+    derivative, consts, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
+    results = jit_p.bind(*consts, *primals, *[t for t in tangents if type(t) is not Zero], jaxpr=derivative, name=name)
     n = len(jaxpr.outvars)
     outs, rest = results[:n], iter(results[n:])
     return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, out_nonzeros)]
@@ -35,7 +36,7 @@ def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) ->
 def _linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) -> Any:
     nonzeros = tuple([type(t) is not Zero for t in tangents])
     split = linearize_jaxpr(jaxpr, nonzeros)
-    results = jit_p.bind(*primals, jaxpr=split.primal, name=name)
+    results = jit_p.bind(*split.consts, *primals, jaxpr=split.primal, name=name)
     n = len(jaxpr.outvars)
     outs, residuals = results[:n], results[n:]
     if not any(split.out_nonzeros):
@@ -45,22 +46,39 @@ def _linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Ja
     return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, split.out_nonzeros)]
 
 
+def _on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, name: str) -> list[Any]:
+    linear = tuple([tape.owns(a) for a in args])
+    if all(linear):
+        return tape.record(jit_p, args, dict(jaxpr=jaxpr, name=name))
+    split = split_linear_jaxpr(jaxpr, linear)
+    with use_trace(tape.parent):
+        known = jit_p.bind(*split.consts, *[a for a in args if not tape.owns(a)], jaxpr=split.primal, name=name)
+    n = len(known) - split.num_residuals
+    inputs = [a for a in args if tape.owns(a)]
+    outs: Any = ()
+    if any(split.out_nonzeros):
+        outs = tape.record(jit_p, (*known[n:], *inputs), dict(jaxpr=split.tangent, name=name))
+    it, rest = iter(known), iter(outs)
+    return [next(rest) if lin else next(it) for lin in split.out_nonzeros]
+
+
 def _transpose(cts: list[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
     linear = tuple([type(a) is UndefinedPrimal for a in args])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    transposed, arrives = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
+    transposed, consts, arrives = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
     known = [a for a in args if type(a) is not UndefinedPrimal]
-    results = iter(jit_p.bind(*known, *[c for c in cts if type(c) is not Zero], jaxpr=transposed, name=name))
+    results = iter(jit_p.bind(*consts, *known, *[c for c in cts if type(c) is not Zero], jaxpr=transposed, name=name))
     gives = iter(arrives)
     return [(next(results) if next(gives) else None) if lin else None for lin in linear]
 
 
 def _batch(axis: Any, args: list[Any], dims: list[int | None], *, jaxpr: Jaxpr, name: str) -> Any:
-    batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
-    return jit_p.bind(*args, jaxpr=batched, name=name), out_dims
+    batched, consts, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
+    return jit_p.bind(*consts, *args, jaxpr=batched, name=name), out_dims
 
 
 jit_p.jvp = _jvp
 jit_p.linearize = _linearize
+jit_p.on_tape = _on_tape
 jit_p.transpose = _transpose
 jit_p.batch = _batch

@@ -11,7 +11,7 @@ from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
-from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
+from xtrace.transforms.staging import Transformed, check_alive, closed_call_operands, memo_transformed, trace_to_jaxpr
 from xtrace.transforms.zeros import Zero, broadcast_to, instantiate, zero_tangent
 
 
@@ -143,7 +143,7 @@ def jvp_flat(
 
 def jvp_jaxpr(
     jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...] | bool = False
-) -> tuple[Jaxpr, list[bool]]:
+) -> Transformed:
     """The jaxpr (primals, nonzero tangents) -> (outs, nonzero out tangents), and which outs have tangents.
 
     `instantiate_outs` forces tangents of outputs to exist (for loop carries). Memoised on the jaxpr.
@@ -152,12 +152,12 @@ def jvp_jaxpr(
         instantiate_outs = (False,) * len(jaxpr.outvars)
     elif instantiate_outs is True:
         instantiate_outs = (True,) * len(jaxpr.outvars)
-    return jaxpr.memo(("jvp", nonzeros, instantiate_outs), lambda: _jvp_jaxpr(jaxpr, nonzeros, instantiate_outs))
+    return memo_transformed(jaxpr, ("jvp", nonzeros, instantiate_outs), _jvp_jaxpr, nonzeros, instantiate_outs)
 
 
 def _jvp_jaxpr(
     jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]
-) -> tuple[Jaxpr, list[bool]]:
+) -> Transformed:
     out_nonzeros: list[bool] = []
     n = len(jaxpr.invars)
 
@@ -165,7 +165,7 @@ def _jvp_jaxpr(
         tangents_in = iter(args[n:])
         tangents = [next(tangents_in) if nz else zero_tangent(p) for p, nz in zip(args[:n], nonzeros)]
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], tangents)
-        out_tangents = [instantiate(t) if force else t for t, force in zip(out_tangents, instantiate_outs)]
+        out_tangents = [instantiate(t) if force and t.aval.dtype != dtypes.float0 else t for t, force in zip(out_tangents, instantiate_outs)]
         out_nonzeros.extend(type(t) is not Zero for t in out_tangents)
         return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
 
@@ -173,5 +173,4 @@ def _jvp_jaxpr(
     tangent_avals = [a.tangent() for a, nz in zip(avals, nonzeros) if nz]
     with use_trace(None):
         closed, consts = closed_call_operands(trace_to_jaxpr(fun, [*avals, *tangent_avals], jaxpr.debug_info))
-    assert not consts, "a closed jaxpr's derivative closes over nothing"
-    return closed, out_nonzeros
+    return Transformed(closed, consts, out_nonzeros)

@@ -7,7 +7,7 @@ on a `Tape`. Residuals are simply the primal values that tape nodes hold. No jax
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xtrace.core import source
 from xtrace.core.avals import ShapedArray
@@ -16,7 +16,14 @@ from xtrace.core.primitive import Primitive, aval_of, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.jvp import jvp_of_bind, tangent_by_operand
-from xtrace.transforms.staging import StagingTrace, check_alive, closed_call_operands, trace_to_jaxpr
+from xtrace.transforms.staging import (
+    StagingTrace,
+    Transformed,
+    check_alive,
+    closed_call_operands,
+    memo_transformed,
+    trace_to_jaxpr,
+)
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
 
 
@@ -87,6 +94,8 @@ class Tape(Trace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         for a in args:
             if type(a) is LinearTracer and a._trace is self:
+                if primitive.on_tape is not None:
+                    return primitive.on_tape(self, args, **params)
                 return self.record(primitive, args, params)
         return bind_under(self.parent, self, primitive, args, params)
 
@@ -151,12 +160,9 @@ class LinearizeTrace(Trace):
         return x, zero_tangent(x)
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
-        if type(tangent) is Zero:
+        # A tangent that depends on no input, such as a custom rule's zeros, is a constant: nothing flows back.
+        if type(tangent) is not LinearTracer or tangent._trace is not self.tape:
             return primal
-        if not self.tape.owns(tangent):  # a tangent that depends on no input, such as a custom rule's constant
-            raise TypeError(
-                f"a derivative rule gave a tangent that does not depend linearly on its input tangents: {tangent!r}"
-            )
         return LinearizeTracer(self, primal, tangent)
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -345,21 +351,23 @@ def tape_to_jaxpr(
 # -- whole jaxprs: how primitives that hold jaxprs are linearized and transposed ---------------------------------
 
 
-class LinearizedJaxpr:
-    """A jaxpr split in two. `primal`: args -> (outs, residuals); `tangent`: (residuals, tangents) -> out tangents."""
+class LinearizedJaxpr(NamedTuple):
+    """A jaxpr split in two. `primal`: (consts, args) -> (outs, residuals); `tangent`: (residuals, tangents) -> tangents.
 
-    __slots__ = ("primal", "tangent", "num_residuals", "out_nonzeros")
+    Made by linearizing: the primal half has all outputs, the tangent half those marked in `out_nonzeros`. Made by
+    splitting a jaxpr that is linear in some arguments: each output belongs to one half.
+    """
 
-    def __init__(self, primal: Jaxpr, tangent: Jaxpr, num_residuals: int, out_nonzeros: list[bool]) -> None:
-        self.primal = primal
-        self.tangent = tangent
-        self.num_residuals = num_residuals
-        self.out_nonzeros = out_nonzeros
+    primal: Jaxpr
+    consts: list[Any]
+    tangent: Jaxpr
+    num_residuals: int
+    out_nonzeros: list[bool]
 
 
 def linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> LinearizedJaxpr:
     """Split a closed jaxpr for reverse mode, where `nonzeros` says which arguments have tangents. Memoised."""
-    return jaxpr.memo(("linearize", nonzeros), lambda: _linearize_jaxpr(jaxpr, nonzeros))
+    return memo_transformed(jaxpr, ("linearize", nonzeros), _linearize_jaxpr, nonzeros)
 
 
 def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> LinearizedJaxpr:
@@ -369,20 +377,41 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> LinearizedJaxp
         with use_trace(trace):
             outs, lin = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args, nonzeros)
             tangent, residuals = lin.jaxpr(jaxpr.debug_info)
-            primal = trace.finish([*outs, *residuals])
-    assert not primal.constvars, "a closed jaxpr's linearization closes over nothing"
-    return LinearizedJaxpr(primal, tangent, len(residuals), [type(t) is not Zero for t in lin.outs])
+            primal, consts = closed_call_operands(trace.finish([*outs, *residuals]))
+    return LinearizedJaxpr(primal, consts, tangent, len(residuals), [type(t) is not Zero for t in lin.outs])
 
 
-def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]]:
+def split_linear_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> LinearizedJaxpr:
+    """Split a closed jaxpr into what does not depend on the `linear` arguments, and the linear rest. Memoised.
+
+    `primal`: the other args -> (outs that are not linear, residuals); `tangent`: (residuals, linear args) -> linear outs.
+    """
+    return memo_transformed(jaxpr, ("split", linear), _split_linear_jaxpr, linear)
+
+
+def _split_linear_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> LinearizedJaxpr:
+    with use_trace(None):
+        trace = StagingTrace(None, jaxpr.debug_info)
+        tape = Tape(trace)
+        args = [tape.new_value(v.aval) if lin else trace.new_arg(v.aval) for v, lin in zip(jaxpr.invars, linear)]
+        with use_trace(tape):
+            outs = eval_jaxpr(jaxpr, (), *args)
+        with use_trace(trace):
+            inputs = [a for a, lin in zip(args, linear) if lin]
+            tangent, residuals = tape_to_jaxpr(tape, inputs, outs, jaxpr.debug_info)
+            primal, consts = closed_call_operands(trace.finish([*[o for o in outs if not tape.owns(o)], *residuals]))
+    return LinearizedJaxpr(primal, consts, tangent, len(residuals), [tape.owns(o) for o in outs])
+
+
+def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> Transformed:
     """The jaxpr (non-linear args, nonzero cotangents) -> nonzero cotangents of the linear args; which are nonzero.
 
     `jaxpr` is linear in the arguments marked so. Memoised on the jaxpr.
     """
-    return jaxpr.memo(("transpose", linear, ct_nonzeros), lambda: _transpose_jaxpr(jaxpr, linear, ct_nonzeros))
+    return memo_transformed(jaxpr, ("transpose", linear, ct_nonzeros), _transpose_jaxpr, linear, ct_nonzeros)
 
 
-def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> tuple[Jaxpr, list[bool]]:
+def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> Transformed:
     arrives: list[bool] = []
     n = len(linear) - sum(linear)
 
@@ -402,8 +431,7 @@ def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[
     ct_avals = [v.aval.tangent() for v, nz in zip(jaxpr.outvars, ct_nonzeros) if nz]
     with use_trace(None):
         closed, consts = closed_call_operands(trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info))
-    assert not consts, "a closed jaxpr's transpose closes over nothing"
-    return closed, arrives
+    return Transformed(closed, consts, arrives)
 
 
 __all__ = [
@@ -417,6 +445,7 @@ __all__ = [
     "instantiate",
     "linearize_flat",
     "linearize_jaxpr",
+    "split_linear_jaxpr",
     "tape_to_jaxpr",
     "transpose_jaxpr",
 ]

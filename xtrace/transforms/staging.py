@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from xtrace.core import config, errors, source
 from xtrace.core.avals import ShapedArray
@@ -21,6 +21,8 @@ from xtrace.core.jaxpr import (
 )
 from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import Trace, Tracer, current, use_trace
+
+T = TypeVar("T")
 
 _own_file = source.is_own_file
 _user_frame = source.user_frame
@@ -231,3 +233,24 @@ def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
     invars = [*jaxpr.constvars, *jaxpr.invars]
     closed = Jaxpr([], invars, jaxpr.outvars, jaxpr.eqns, jaxpr.effects, jaxpr.debug_info)
     return closed, jaxpr.consts
+
+
+class Transformed(NamedTuple):
+    """A closed jaxpr made from another; `consts` go in front of its operands; `outs` says what became of the outputs."""
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    outs: list[Any]
+
+
+def memo_transformed(jaxpr: Jaxpr, key: Any, make: Callable[[Jaxpr, Any], T], *args: Any) -> T:
+    """`make(jaxpr, *args)`, kept with `jaxpr` unless it closes over tracers, which are good for this time only.
+
+    A transformed jaxpr closes over something where a rule written by the user does.
+    """
+    found: T | None = jaxpr._memo.get(key)
+    if found is None:
+        found = make(jaxpr, *args)
+        if not any([isinstance(c, Tracer) for c in found.consts]):  # type: ignore[attr-defined]
+            jaxpr._memo[key] = found
+    return found
