@@ -26,6 +26,7 @@ _MODULES: dict[str, str] = {
         "round round_p rsqrt rsqrt_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign sign_p sin "
         "sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p"
     ),
+    "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
     "precision": "DotAlgorithm DotAlgorithmPreset Precision",
@@ -34,6 +35,10 @@ _MODULES: dict[str, str] = {
         "argmax argmax_p argmin argmin_p reduce reduce_and reduce_and_p reduce_max reduce_max_p reduce_min "
         "reduce_min_p reduce_or reduce_or_p reduce_p reduce_prod reduce_prod_p reduce_sum reduce_sum_p "
         "reduce_xor reduce_xor_p"
+    ),
+    "scatters": (
+        "ScatterDimensionNumbers scatter scatter_add scatter_add_p scatter_apply scatter_max scatter_max_p scatter_min "
+        "scatter_min_p scatter_mul scatter_mul_p scatter_p scatter_sub scatter_sub_p"
     ),
     "selection": "clamp clamp_p select select_n select_n_p",
     "shapes": (

@@ -13,7 +13,7 @@ from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import elementwise as _el
-from xtrace.lax import joining, shapes
+from xtrace.lax import joining, selection, shapes
 from xtrace.transforms import batching, zeros
 from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.jvp import linear
@@ -284,8 +284,6 @@ def nonnegative(i: Any, size: int, dtype: Any = None) -> Any:
     aval = shaped(i)
     if dtypes.kind(aval.dtype) != "i":
         return i
-    from xtrace.lax import selection  # it is written with these functions too
-
     kept = shapes.convert(i, dtype or aval.dtype, False) if aval.weak_type else i
     negative = _el.lt_p.bind(i, aval.dtype.type(0)) if not aval.weak_type else _el.lt_p.bind(i, 0)
     dtype = shaped(kept).dtype
@@ -315,20 +313,20 @@ def _dynamic_slice_batch(axis: MappedAxis, args: Any, dims: Any, *, slice_sizes:
         starts.insert(d, shaped(starts[0]).dtype.type(0) if starts else np.int32(0))
         return dynamic_slice_p.bind(x, *starts, slice_sizes=(*slice_sizes[:d], axis.size, *slice_sizes[d:])), d
     # Each example has its own position: a gather, whose mode clip is dynamic_slice's rule for the edges.
-    from xtrace.lax import gather
+    from xtrace.lax import gathers
 
     rank = len(slice_sizes)
     indices = stacked_starts(axis, starts, start_dims)
     if d is None:
-        numbers = gather.GatherDimensionNumbers(tuple(range(1, rank + 1)), (), tuple(range(rank)))
+        numbers = gathers.GatherDimensionNumbers(tuple(range(1, rank + 1)), (), tuple(range(rank)))
         sizes = slice_sizes
     else:
         x = batching.move_axis(x, d, 0, axis.size)
         window = tuple(range(1, rank + 1))
-        numbers = gather.GatherDimensionNumbers(window, (), window, (0,), (0,))
+        numbers = gathers.GatherDimensionNumbers(window, (), window, (0,), (0,))
         sizes = (1, *slice_sizes)
-    out = gather.gather(
-        x, indices, numbers, sizes, unique_indices=True, indices_are_sorted=True, mode=gather.GatherScatterMode.CLIP
+    out = gathers.gather(
+        x, indices, numbers, sizes, unique_indices=True, indices_are_sorted=True, mode=gathers.GatherScatterMode.CLIP
     )
     return out, 0
 
@@ -464,15 +462,15 @@ def _dynamic_update_slice_batch(axis: MappedAxis, args: Any, dims: Any) -> Any:
         update = batching.move_axis(update, du, d, axis.size)
         starts.insert(d, shaped(starts[0]).dtype.type(0) if starts else np.int32(0))
         return dynamic_update_slice_p.bind(x, update, *starts), d
-    from xtrace.lax import scatter
+    from xtrace.lax import scatters
 
     x = batching.move_axis(x, d, 0, axis.size)
     update = batching.move_axis(update, du, 0, axis.size)
     window = tuple(range(1, rank + 1))
-    numbers = scatter.ScatterDimensionNumbers(window, (), window, (0,), (0,))
-    out = scatter.scatter(
+    numbers = scatters.ScatterDimensionNumbers(window, (), window, (0,), (0,))
+    out = scatters.scatter(
         x, stacked_starts(axis, starts, start_dims), update, numbers,
-        indices_are_sorted=True, unique_indices=True, mode=scatter.GatherScatterMode.CLIP,
+        indices_are_sorted=True, unique_indices=True, mode=scatters.GatherScatterMode.CLIP,
     )  # fmt: skip
     return out, 0
 
