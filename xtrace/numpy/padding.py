@@ -256,57 +256,61 @@ def _wrap(x: Any, widths: Widths) -> Any:
 
 @composite(static_argnames=("widths", "with_edge", "odd"))
 def _mirror(x: Any, widths: Widths, with_edge: bool, odd: bool) -> Any:
-    """Reflections at both ends, as many as it takes: each mirrors all that is there so far."""
-    skipped = 0 if with_edge else 1
+    """Images of the whole axis one after the other, each mirrored at the end of the one before."""
+    shared = 0 if with_edge else 1  # elements that an image has in common with the one before
     for axis, pair in enumerate(widths):
-        period = x.shape[axis] - skipped
-        if period == 0:  # a single element mirrored without itself
-            before, after = (_widen(x, axis, n) if n else None for n in pair)
-            x = _extend(x, axis, before, after)
+        size = x.shape[axis]
+        if size == shared:  # a single element mirrored without itself
+            x = _extend(x, axis, *[_widen(x, axis, n) if n else None for n in pair])
             continue
+        ends: list[Any] = []
         for end in (0, 1):
-            missing = pair[end]
+            images: list[Any] = []
+            image, missing = x, pair[end]
             while missing:
-                # Whole periods only: what was reflected already lies on the side that is being read.
-                length = min(missing, x.shape[axis] - skipped)
-                size = x.shape[axis]
-                first = skipped if end == 0 else size - skipped - length
-                image = lax.rev(lax.slice_in_dim(x, first, first + length, axis=axis), (axis,))
+                mirrored = lax.rev(image, (axis,))
                 if odd:
-                    edge = _at_end(x, axis, end)
-                    image = lax.sub(
-                        _widen(lax.mul(edge, lax.full(edge.shape, x.dtype.type(2), x.dtype)), axis, length), image
-                    )
-                x = _extend(x, axis, image, None) if end == 0 else _extend(x, axis, None, image)
+                    edge = _at_end(image, axis, end)
+                    mirrored = lax.sub(_widen(lax.add(edge, edge), axis, size), mirrored)
+                length = min(missing, size - shared)
+                start = size - shared - length if end == 0 else shared
+                images.append(lax.slice_in_dim(mirrored, start, start + length, axis=axis))
+                image = mirrored
                 missing -= length
+            ends.append(images[::-1] if end == 0 else images)
+        parts = [*ends[0], x, *ends[1]]
+        x = x if len(parts) == 1 else lax.concatenate(parts, axis)
     return x
 
 
 @composite(static_argnames=("widths",))
 def _linear_ramp(x: Any, values: Any, widths: Widths) -> Any:
-    integral = not dtypes.is_inexact(x.dtype)
-    dtype = dtypes.canonicalize(dtypes.float64) if integral else x.dtype
-    target = _per_end("end_values", values, x.ndim, dtype)
+    target = _per_end("end_values", values, x.ndim, x.dtype)
     for axis, pair in enumerate(widths):
-        ramps = []
-        for end in (0, 1):
-            n = pair[end]
-            if not n:
-                ramps.append(None)
-                continue
-            edge = lax.convert_element_type(_at_end(x, axis, end), dtype)
-            steps = np.arange(n) / n  # from the target, which is included, to the edge, which isn't
-            steps = (steps if end == 0 else steps[::-1]).astype(dtype)
-            shape = [1] * x.ndim
-            shape[axis] = n
-            full = (*x.shape[:axis], n, *x.shape[axis + 1 :])
-            weight = lax.broadcast_in_dim(steps, full, (axis,))
-            goal = lax.broadcast_in_dim(target(axis, end), full, ())
-            ramp = lax.add(goal, lax.mul(lax.sub(_widen(edge, axis, n), goal), weight))
-            ramps.append(lax.convert_element_type(lax.floor(ramp) if integral else ramp, x.dtype))
+        ramps = [_ramp(x, axis, end, pair[end], target(axis, end)) if pair[end] else None for end in (0, 1)]
         if pair != (0, 0):
             x = _extend(x, axis, *ramps)
     return x
+
+
+def _ramp(x: Any, axis: int, end: int, n: int, target: Any) -> Any:
+    """n elements from `target`, which is the outermost, to the edge of x, which isn't among them."""
+    # Whole numbers are rounded down, in exact arithmetic where the dtype leaves room for it.
+    integral = not dtypes.is_inexact(x.dtype)
+    exact = integral and not (dtypes.kind(x.dtype) == "u" and x.dtype.itemsize >= 4)
+    dtype = dtypes.canonicalize(dtypes.int64 if exact else dtypes.float64) if integral else x.dtype
+    shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
+    edge = _widen(lax.convert_element_type(_at_end(x, axis, end), dtype), axis, n)
+    goal = lax.broadcast_in_dim(lax.convert_element_type(target, dtype), shape, ())
+    steps = np.arange(n)[:: -1 if end else 1]
+    steps = lax.broadcast_in_dim((steps if exact else steps / n).astype(dtype), shape, (axis,))
+    way = lax.mul(lax.sub(edge, goal), steps)
+    if exact:
+        count = lax.full(shape, n, dtype)
+        below = lax.lt(lax.rem(way, count), lax.full(shape, 0, dtype))
+        way = lax.sub(lax.div(way, count), lax.convert_element_type(below, dtype))
+    ramp = lax.add(goal, way)
+    return lax.convert_element_type(lax.floor(ramp) if integral and not exact else ramp, x.dtype)
 
 
 @composite(static_argnames=("mode", "widths", "lengths"))
