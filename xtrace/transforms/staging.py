@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from xtrace.core import config, errors, source
 from xtrace.core.avals import ShapedArray
+from xtrace.core.collection import rarer_collections
 from xtrace.core.jaxpr import (
     NO_PARAMS,
     DebugInfo,
@@ -215,7 +216,7 @@ def trace_to_jaxpr(
     trace = StagingTrace(current.trace, debug_info or DebugInfo())
     args = [trace.new_arg(aval) for aval in avals]
     position, current.position = current.position, None  # the function's lines are its own
-    with use_trace(trace):
+    with use_trace(trace), rarer_collections():
         try:
             return trace.finish(fun(*args))
         finally:
