@@ -1,13 +1,47 @@
-"""Every jaxpr that a test makes is checked against the language's specification."""
+"""Every jaxpr that a test makes is checked against the language's specification; options of sampled tests."""
 
 from __future__ import annotations
 
+import dataclasses
+import random
+
 import pytest
 
-from xtrace.core import config
+from xtrace.core import config as xtrace_config
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("sampling", "tests that sample a product too big to run whole")
+    group.addoption("--full", action="store_true", help="run every sample")
+    group.addoption("--seed", default="0", help="which samples are run: a number, or 'random' (default: 0)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    if config.option.seed == "random":  # settled before workers start: they are given the options
+        config.option.seed = str(random.randrange(2**31))
+
+
+def pytest_report_header(config):
+    if config.option.full:
+        return "samples: all of them (--full)"
+    return f"samples: seed {config.option.seed} (--seed N or --seed random for others, --full for all)"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How many samples to run: all, or those of a seed."""
+
+    seed: int
+    full: bool
+
+
+@pytest.fixture
+def sampling(request):
+    return Sampling(int(request.config.option.seed), request.config.option.full)
 
 
 @pytest.fixture(autouse=True)
 def checked_jaxprs():
-    with config.check_jaxprs(True):
+    with xtrace_config.check_jaxprs(True):
         yield

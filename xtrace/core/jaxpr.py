@@ -59,6 +59,8 @@ _literals: dict[Any, Literal] = {}
 
 def literal(value: Any, aval: ShapedArray) -> Literal:
     """A literal of a Python or numpy scalar, its value rounded to the aval's dtype."""
+    if type(value) is np.ndarray:
+        value = value[()]
     key = (value, type(value), aval)
     # 0.0 equals -0.0 and a NaN equals nothing: neither may be looked up by value.
     cacheable = value != 0 and value == value

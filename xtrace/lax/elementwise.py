@@ -148,7 +148,7 @@ def _mul_aval(x: ShapedArray, y: ShapedArray, *, out_dtype: Any = None) -> Shape
         return _plain_mul_aval(x, y)
     check_dtype("mul", x, NUMERIC, "operand 0")
     check_dtype("mul", y, NUMERIC, "operand 1")
-    return ShapedArray(broadcast_shapes("mul", [x.shape, y.shape]), out_dtype)
+    return ShapedArray(broadcast_shapes("mul", [x.shape, y.shape]), out_dtype, x.weak_type and y.weak_type)
 
 
 def _pow_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:

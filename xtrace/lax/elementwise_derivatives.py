@@ -131,9 +131,10 @@ def _shared(above: Primitive) -> Rule:
     """The rule of max or min along x: 1 where x is chosen, 0 where y is, 1/2 where they are equal."""
 
     def rule(t: Any, out: Any, x: Any, y: Any) -> Any:
-        chosen, equal = above.bind(x, y), comparisons.eq(x, y)
+        # Complex numbers have no `above`; they are compared with the result.
+        chosen = comparisons.eq(out, x) if dtypes.is_complex(shaped(out).dtype) else above.bind(x, y)
         one, half, zero = [creation.full_like(out, scalar_like(out, v)) for v in (1.0, 0.5, 0.0)]
-        return mul(t, selection.select_n(chosen, selection.select_n(equal, zero, half), one))
+        return mul(t, selection.select_n(comparisons.eq(x, y), selection.select_n(chosen, zero, one), half))
 
     return rule
 

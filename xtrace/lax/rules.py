@@ -76,7 +76,6 @@ def elementwise_aval(name: str, kinds: Sequence[str], result: Any) -> Callable[.
         weak = all([a.weak_type for a in avals])
         if result is not None:
             dtype = result(dtype) if callable(result) else result
-            weak = weak and dtypes.kind(dtype) != "b"
         return ShapedArray(shape, dtype, weak)
 
     return rule
