@@ -4,6 +4,7 @@ from xtrace.lowering.rules import (
     call,
     conversions,
     creation,
+    cumulative,
     custom,
     dots,
     elementwise,
@@ -17,12 +18,14 @@ from xtrace.lowering.rules import (
     selection,
     shapes,
     slicing,
+    sorting,
 )
 
 __all__ = [
     "call",
     "conversions",
     "creation",
+    "cumulative",
     "custom",
     "dots",
     "elementwise",
@@ -36,4 +39,5 @@ __all__ = [
     "selection",
     "shapes",
     "slicing",
+    "sorting",
 ]

@@ -15,6 +15,9 @@ _MODULES: dict[str, str] = {
     "comparisons": "eq ge gt is_finite le lt ne",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
     "creation": "broadcasted_iota empty full_like iota iota_p",
+    "cumulative": (
+        "cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"
+    ),
     "dots": "batch_matmul dot dot_general dot_general_p",
     "elementwise": (
         "abs abs_p acos acos_p acosh acosh_p add add_p and_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p "
@@ -51,6 +54,7 @@ _MODULES: dict[str, str] = {
         "dynamic_update_slice dynamic_update_slice_in_dim dynamic_update_slice_p index_in_dim slice slice_in_dim "
         "slice_p"
     ),
+    "sorting": "sort sort_key_val sort_p top_k top_k_p",
     "special": (
         "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta "
         "zeta_p"

@@ -1,0 +1,124 @@
+"""Lowering of cumulative operations: three ways, by platform.
+
+CPU: a loop. Measured on XLA:CPU for float32, milliseconds, loop against reduce_window (which XLA turns into a tree):
+1000x1000 along rows 0.5 and 3.3, along columns 2.5 and 2.5, 100,000 elements 0.3 and 0.4; log-sum-exp of 100,000
+5.0 and 22.6. It costs nothing there to carry the sum in the next wider type, which makes it more exact than a tree.
+TPU: reduce_window, which its compiler knows. Elsewhere: O(log n) elementwise steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xtrace.core import dtypes
+from xtrace.core.avals import ShapedArray
+from xtrace.core.primitive import Primitive
+from xtrace.lax import cumulative as cum
+from xtrace.lax.reductions import highest, lowest
+from xtrace.lowering.lower import Body
+from xtrace.lowering.rules.elementwise import compare
+
+_IDENTITY: dict[Primitive, Callable[[Any], Any]] = {
+    cum.cumsum_p: lambda dtype: 0,
+    cum.cumprod_p: lambda dtype: 1,
+    cum.cummax_p: lowest,
+    cum.cummin_p: highest,
+    cum.cumlogsumexp_p: lowest,
+}
+#: In what a loop carries sums and products.
+_WIDER = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32, dtypes.float32: dtypes.float64}
+_WIDER[dtypes.complex64] = dtypes.complex128
+
+
+def _loop(primitive: Primitive) -> Callable[..., Any]:
+    """`for i: carry = combine(carry, x[i]); x[i] = carry`: the array is overwritten as it is read."""
+
+    def rule(ctx: Body, eqn: Any, x: Any) -> Any:
+        aval = eqn.invars[0].aval
+        axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+        n = aval.shape[axis]
+        if aval.size == 0 or n == 1:
+            return x
+        wide = aval.dtype
+        if primitive in (cum.cumsum_p, cum.cumprod_p):
+            wide = _WIDER.get(aval.dtype, aval.dtype)
+        slice_ = ShapedArray((*aval.shape[:axis], 1, *aval.shape[axis + 1 :]), aval.dtype)
+        carried = slice_.update(dtype=wide)
+        index, truth = ShapedArray((), dtypes.int32), ShapedArray((), dtypes.bool_)
+        start = ctx.constant(0, index)
+        identity = ctx.constant(np.asarray(_IDENTITY[primitive](aval.dtype)), carried)
+        operation = ctx.ops("stablehlo.while", [index, carried, aval], [start, identity, x], regions=2)
+        types = [ctx.mlir.aval_type(a) for a in (index, carried, aval)]
+        condition, (i, _, _) = ctx.region(operation, 0, types)
+        condition.return_([compare(condition, "LT", i, condition.constant(n, index), index, truth)])
+        body, (i, carry, array) = ctx.region(operation, 1, types)
+        place = body.op("stablehlo.subtract", index, [body.constant(n - 1, index), i]) if reverse else i
+        zero = body.constant(0, index)
+        starts = [place if d == axis else zero for d in range(aval.ndim)]
+        sizes = {"slice_sizes": ctx.mlir.i64_array(slice_.shape)}
+        element = body.op("stablehlo.dynamic_slice", slice_, [array, *starts], sizes)
+        if wide != aval.dtype:
+            element = body.op("stablehlo.convert", carried, [element])
+        carry = _step(body, primitive, carried, carry, element)
+        kept = carry if wide == aval.dtype else body.op("stablehlo.convert", slice_, [carry])
+        array = body.op("stablehlo.dynamic_update_slice", aval, [array, kept, *starts])
+        body.return_([body.op("stablehlo.add", index, [i, body.constant(1, index)]), carry, array])
+        return operation.results[2]
+
+    return rule
+
+
+_OPERATION = {cum.cumsum_p: "add", cum.cumprod_p: "multiply", cum.cummax_p: "maximum", cum.cummin_p: "minimum"}
+
+
+def _step(body: Body, primitive: Primitive, aval: ShapedArray, x: Any, y: Any) -> Any:
+    """Two values of type `aval` combined."""
+    name = _OPERATION.get(primitive)
+    if name is None or (dtypes.is_complex(aval.dtype) and name in ("maximum", "minimum")):
+        return body.inline(cum.COMBINE[primitive], [aval, aval], x, y)[0]
+    return body.op("stablehlo." + name, aval, [x, y])
+
+
+def _window(primitive: Primitive) -> Callable[..., Any]:
+    """A reduction over windows that begin (or end) before the array."""
+
+    def rule(ctx: Body, eqn: Any, x: Any) -> Any:
+        aval = eqn.invars[0].aval
+        axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+        if aval.size == 0:
+            return x
+        n, ones = aval.shape[axis], [1] * aval.ndim
+        scalar = ShapedArray((), aval.dtype)
+        padding = np.zeros((aval.ndim, 2), np.int64)
+        padding[axis, 1 if reverse else 0] = n - 1
+        attributes = {
+            "window_dimensions": ctx.mlir.i64_array([n if d == axis else 1 for d in range(aval.ndim)]),
+            "window_strides": ctx.mlir.i64_array(ones),
+            "base_dilations": ctx.mlir.i64_array(ones),
+            "window_dilations": ctx.mlir.i64_array(ones),
+            "padding": ctx.mlir.dense(padding, padding.shape, dtypes.int64),
+        }
+        initial = ctx.constant(np.asarray(_IDENTITY[primitive](aval.dtype)), scalar)
+        operation = ctx.ops("stablehlo.reduce_window", [aval], [x, initial], attributes, regions=1)
+        type_ = ctx.mlir.aval_type(scalar)
+        body, (a, b) = ctx.region(operation, 0, [type_, type_])
+        body.return_([_step(body, primitive, scalar, a, b)])
+        return operation.results[0]
+
+    return rule
+
+
+def _elementwise(primitive: Primitive) -> Callable[..., Any]:
+    def rule(ctx: Body, eqn: Any, x: Any) -> Any:
+        axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+        return ctx.inline(lambda x: cum.by_prefix_scan(primitive, x, axis, reverse), [eqn.invars[0].aval], x)[0]
+
+    return rule
+
+
+for _primitive in cum.COMBINE:
+    _primitive.lower = _elementwise(_primitive)
+    _primitive.lower_on = {"cpu": _loop(_primitive), "tpu": _window(_primitive)}
