@@ -26,7 +26,7 @@ _IDENTITY: dict[Primitive, Callable[[Any], Any]] = {
     cum.cumprod_p: lambda dtype: 1,
     cum.cummax_p: lowest,
     cum.cummin_p: highest,
-    cum.cumlogsumexp_p: lowest,
+    cum.cumlogsumexp_p: lambda dtype: -np.inf,
 }
 #: In what a loop carries sums and products.
 _WIDER = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32, dtypes.float32: dtypes.float64}

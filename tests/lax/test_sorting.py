@@ -49,7 +49,7 @@ def test_complex_numbers_by_parts():
 
 
 @pytest.mark.parametrize("dimension", [0, 1])
-@pytest.mark.parametrize("kinds", itertools.product(["int32", "float32"], repeat=2))
+@pytest.mark.parametrize("kinds", list(itertools.product(["int32", "float32"], repeat=2)))
 def test_several_keys(dimension, kinds):
     rng = np.random.default_rng(0)
     a, b = (rng.integers(0, 3, (6, 7)).astype(k) for k in kinds)

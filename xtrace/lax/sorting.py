@@ -143,7 +143,8 @@ def _top_k_avals(x: ShapedArray, *, axis: int, is_stable: bool, k: int) -> list[
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if x.shape[axis] < k:
         raise ValueError(
-            f"k argument to top_k must be no larger than size along axis; got k={k} with shape={list(x.shape)} and axis={axis}"
+            f"k argument to top_k must be no larger than size along axis; "
+            f"got k={k} with shape={list(x.shape)} and axis={axis}"
         )
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, dtypes.int32)]
