@@ -88,7 +88,6 @@ class ModuleBuilder:
             _create("func.return", [], outs, None, None, 0, self.mlir.unknown, body.ip)
         return found[1]
 
-
     def shared_function(
         self,
         name: str,
@@ -199,37 +198,54 @@ class Body:
     def jaxpr(self, jaxpr: Jaxpr, inputs: Sequence[ir.Value]) -> list[ir.Value]:
         """Append the operations of a jaxpr and return its outputs. `inputs`: constvars, then invars."""
         env: dict[Var | Literal, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
-        location = self.mlir.location
+        mlir, ip = self.mlir, self.ip
+        location, types = mlir.location, mlir.types
         outer = self.loc
-        for eqn in live_eqns(jaxpr.eqns, jaxpr.outvars):
+        for eqn in live_eqns(jaxpr):
             primitive = eqn.primitive
-            rule = primitive.lower
-            self.loc = location(primitive.name, eqn.position)
-            if rule is None or primitive.lower_on is not None:
-                rule = _platform_rule(primitive, eqn, self.platforms)
-            if any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)]) and not (
-                primitive.takes_extended or primitive.holds_jaxprs
-            ):
-                rule = _on_physical_arrays
-            if primitive.elementwise:
-                # Scalars and sizes of 1 are widened here, once for all elementwise rules.
-                to = eqn.outvars[0].aval
-                operands = []
-                for v in eqn.invars:
-                    if type(v) is Literal:
-                        operands.append(self.constant(v.val, v.aval.update(shape=to.shape)))
-                    else:
-                        value = env[v]
-                        operands.append(value if v.aval.shape == to.shape else self.broadcast(value, v.aval, to))
-            else:
-                operands = [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in eqn.invars]
-            out = rule(self, eqn, *operands)
-            if primitive.multiple_results:
-                env.update(zip(eqn.outvars, out))
-            else:
-                env[eqn.outvars[0]] = out
+            self.loc = loc = location(primitive.name, eqn.position)
+            op_name = primitive.lower_op
+            if op_name is None or primitive.lower_on is not None:
+                self._equation(eqn, env)
+                continue
+            # An elementwise operation: most of most programs, so its rule is written out here.
+            (outvar,) = eqn.outvars
+            to = outvar.aval
+            operands = [
+                env[v] if type(v) is not Literal and v.aval.shape == to.shape else self._widened(v, env, to)
+                for v in eqn.invars
+            ]
+            type_ = types.get(to) or mlir.aval_type(to)
+            env[outvar] = _create(op_name, [type_], operands, None, None, 0, loc, ip).result
         self.loc = outer
         return [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+
+    def _equation(self, eqn: JaxprEqn, env: dict[Var | Literal, ir.Value]) -> None:
+        """Append one equation's operations by its primitive's rule."""
+        primitive = eqn.primitive
+        rule = primitive.lower
+        if rule is None or primitive.lower_on is not None:
+            rule = _platform_rule(primitive, eqn, self.platforms)
+        if any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)]) and not (
+            primitive.takes_extended or primitive.holds_jaxprs
+        ):
+            rule = _on_physical_arrays
+        if primitive.elementwise:
+            to = eqn.outvars[0].aval
+            operands = [self._widened(v, env, to) for v in eqn.invars]
+        else:
+            operands = [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in eqn.invars]
+        out = rule(self, eqn, *operands)
+        if primitive.multiple_results:
+            env.update(zip(eqn.outvars, out))
+        else:
+            env[eqn.outvars[0]] = out
+
+    def _widened(self, v: Var | Literal, env: dict[Var | Literal, ir.Value], to: ShapedArray) -> ir.Value:
+        """An operand of an elementwise operation, as an array of the shape of its result."""
+        if type(v) is Literal:
+            return self.constant(v.val, v.aval if not to.shape else v.aval.update(shape=to.shape))
+        return self.broadcast(env[v], v.aval, to)
 
     def inline(self, fun: Callable[..., Any], avals: Sequence[ShapedArray], *operands: ir.Value) -> list[ir.Value]:
         """Append what `fun`, a function of arrays written with lax, computes: the way to lower by composition."""
@@ -379,16 +395,10 @@ def lower_jaxpr(
 def lower_as(primitive: Primitive, op_name: str, **attributes: str) -> None:
     """Lower an elementwise primitive as one StableHLO (or CHLO) operation with fixed attributes."""
     if not attributes:
-
-        def plain(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> ir.Value:
-            type_ = ctx.mlir.aval_type(eqn.outvars[0].aval)
-            return _create(op_name, [type_], operands, None, None, 0, ctx.loc, ctx.ip).results[0]
-
-        primitive.lower = plain
-        return
+        primitive.lower_op = op_name
 
     def rule(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> ir.Value:
-        parsed = {k: ctx.mlir.parsed(v) for k, v in attributes.items()}
+        parsed = {k: ctx.mlir.parsed(v) for k, v in attributes.items()} or None
         return ctx.op(op_name, eqn.outvars[0].aval, operands, parsed)
 
     primitive.lower = rule

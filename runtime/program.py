@@ -91,12 +91,10 @@ class LoweredProgram:
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
         self.kept: list[bool] = [True] * len(self.in_avals) if keep_unused else used_inputs(jaxpr)
-        program = jaxpr
+        invars, info = jaxpr.invars, jaxpr.debug_info
         if not all(self.kept):
-            kept_invars = [v for v, k in zip(jaxpr.invars, self.kept) if k]
-            names = jaxpr.debug_info.arg_names
-            info = jaxpr.debug_info.replace(arg_names=tuple([n for n, k in zip(names, self.kept) if k]))
-            program = jaxpr.replace(invars=kept_invars, debug_info=info)
+            invars = [v for v, k in zip(invars, self.kept) if k]
+            info = info.replace(arg_names=tuple([n for n, k in zip(info.arg_names, self.kept) if k]))
         inline: list[tuple[Any, Any]] = []
         hidden: list[tuple[Any, Any]] = []
         limit = config.inline_constant_bytes.value
@@ -106,7 +104,7 @@ class LoweredProgram:
             (inline if small else hidden).append((var, const))
         #: Closed-over arrays that are passed in front of the arguments, instead of being written into the program.
         self.const_args: list[Any] = [c for _, c in hidden]
-        program = program.replace(constvars=[v for v, _ in (*inline, *hidden)], consts=[])
+        program = jaxpr.with_inputs([v for v, _ in (*inline, *hidden)], invars, info)
         self.donated = [False] * len(self.in_avals)
         aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
         meshes: list[str] = []

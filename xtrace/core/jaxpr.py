@@ -234,6 +234,13 @@ class Jaxpr:
         fields.update(changes)
         return Jaxpr(**fields)
 
+    def with_inputs(self, constvars: Sequence[Var], invars: Sequence[Var], debug_info: DebugInfo) -> Jaxpr:
+        """The same equations with other inputs (fewer, or in another order), without consts."""
+        made = Jaxpr(constvars, invars, self.outvars, self.eqns, self.effects, debug_info)
+        if "live" in self._memo:
+            made._memo["live"] = self._memo["live"]
+        return made
+
     def with_consts(self, consts: Sequence[Any]) -> Jaxpr:
         return self.replace(consts=list(consts))
 
@@ -306,28 +313,29 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
                     yield item
 
 
-def live_eqns(eqns: Iterable[JaxprEqn], outvars: Iterable[Any]) -> list[JaxprEqn]:
-    """The equations that `outvars` depend on, or that have effects, in their order: one backward walk."""
-    live = {v for v in outvars if type(v) is not Literal}
+def live_eqns(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """The equations that the outputs depend on, or that have effects, in their order. Found once."""
+    return jaxpr.memo("live", lambda: _liveness(jaxpr))[0]  # type: ignore[no-any-return]
+
+
+def used_inputs(jaxpr: Jaxpr) -> list[bool]:
+    """For each invar, whether a live equation or an output reads it."""
+    live = jaxpr.memo("live", lambda: _liveness(jaxpr))[1]
+    return [v in live for v in jaxpr.invars]
+
+
+def _liveness(jaxpr: Jaxpr) -> tuple[list[JaxprEqn], set[Any]]:
+    """Live equations and variables: one backward walk."""
+    live: set[Any] = {v for v in jaxpr.outvars if type(v) is not Literal}
     kept = []
-    for eqn in reversed(eqns if isinstance(eqns, list) else list(eqns)):
+    for eqn in reversed(jaxpr.eqns):
         if eqn.effects or not live.isdisjoint(eqn.outvars):
             kept.append(eqn)
             for v in eqn.invars:
                 if type(v) is not Literal:
                     live.add(v)
     kept.reverse()
-    return kept
-
-
-def used_inputs(jaxpr: Jaxpr) -> list[bool]:
-    """For each invar, whether a live equation or an output reads it."""
-    read: set[Any] = {v for v in jaxpr.outvars if type(v) is not Literal}
-    for eqn in live_eqns(jaxpr.eqns, jaxpr.outvars):
-        for v in eqn.invars:
-            if type(v) is not Literal:
-                read.add(v)
-    return [v in read for v in jaxpr.invars]
+    return kept, live
 
 
 def count_names() -> Iterator[str]:

@@ -53,6 +53,8 @@ class Primitive:
     batch: Callable[..., Any] | None = None
     on_tape: Callable[..., Any] | None = None
     lower: Callable[..., Any] | None = None
+    #: Set where lowering is one operation without attributes, on operands of the result's shape.
+    lower_op: str | None = None
     lower_on: dict[str, Callable[..., Any]] | None = None
     #: (avals, params) -> set of effects, for primitives that have any.
     effects: Callable[..., frozenset[Any]] | None = None

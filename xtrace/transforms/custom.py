@@ -313,7 +313,9 @@ class BatchedBackward(_BatchedRule):
         out_dims = fun.decide(())
         with resumed(fun.trace) as trace:
             element_residuals = [trace.wrap(r, d) for r, d in zip(residuals, residual_dims)]
-            element_cts = [_element_zero(c, d) if type(c) is Zero else trace.wrap(c, d) for c, d in zip(cotangents, out_dims)]
+            element_cts = [
+                _element_zero(c, d) if type(c) is Zero else trace.wrap(c, d) for c, d in zip(cotangents, out_dims)
+            ]
             results = self.inner(inner_info, element_residuals, element_cts)
             pairs = [(None, None) if r is None or type(r) is Zero else trace.split(r) for r in results]
         out: list[Any] = []
@@ -363,7 +365,14 @@ def _check_consts(tangents: Sequence[Any], kind: str, name: str) -> None:
 
 
 def _custom_jvp_jvp(
-    primals: list[Any], tangents: list[Any], *, name: str, call_jaxpr: Jaxpr, jvp: Any, num_consts: int, symbolic_zeros: bool
+    primals: list[Any],
+    tangents: list[Any],
+    *,
+    name: str,
+    call_jaxpr: Jaxpr,
+    jvp: Any,
+    num_consts: int,
+    symbolic_zeros: bool,
 ) -> tuple[list[Any], list[Any]]:
     _check_consts(tangents[:num_consts], "custom_jvp", name)
     outs, out_tangents = jvp(primals[num_consts:], tangents[num_consts:])
@@ -372,14 +381,23 @@ def _custom_jvp_jvp(
 
 
 def _custom_jvp_batch(
-    axis: MappedAxis, args: list[Any], dims: list[int | None], *, call_jaxpr: Jaxpr, jvp: Any, num_consts: int, **params: Any
+    axis: MappedAxis,
+    args: list[Any],
+    dims: list[int | None],
+    *,
+    call_jaxpr: Jaxpr,
+    jvp: Any,
+    num_consts: int,
+    **params: Any,
 ) -> tuple[list[Any], list[int]]:
     args, dims = _consts_in_front(axis, args, dims, num_consts)
     n = len(call_jaxpr.outvars)
     batched, consts, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), (True,) * n)
     rule = BatchedJVPRule(jvp, _staged_function(axis, dims[num_consts:], n))
     num_consts += len(consts)
-    return custom_jvp_call_p.bind(*consts, *args, call_jaxpr=batched, jvp=rule, num_consts=num_consts, **params), [0] * n
+    return custom_jvp_call_p.bind(*consts, *args, call_jaxpr=batched, jvp=rule, num_consts=num_consts, **params), [
+        0
+    ] * n
 
 
 def _staged_function(axis: MappedAxis, dims: Sequence[int | None], n_outs: int) -> BatchedFunction:
@@ -426,7 +444,11 @@ def _custom_vjp_batch(
 
 custom_vjp_call_p.linearize = _custom_vjp_linearize
 custom_vjp_call_p.jvp = lambda primals, tangents, **params: _custom_vjp_linearize(
-    None, primals, tangents, record=_bind_linear, **params  # type: ignore[arg-type]
+    None,
+    primals,
+    tangents,
+    record=_bind_linear,
+    **params,  # type: ignore[arg-type]
 )
 custom_vjp_call_p.batch = _custom_vjp_batch
 

@@ -155,9 +155,7 @@ def jvp_jaxpr(
     return memo_transformed(jaxpr, ("jvp", nonzeros, instantiate_outs), _jvp_jaxpr, nonzeros, instantiate_outs)
 
 
-def _jvp_jaxpr(
-    jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]
-) -> Transformed:
+def _jvp_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple[bool, ...]) -> Transformed:
     out_nonzeros: list[bool] = []
     n = len(jaxpr.invars)
 
@@ -165,7 +163,10 @@ def _jvp_jaxpr(
         tangents_in = iter(args[n:])
         tangents = [next(tangents_in) if nz else zero_tangent(p) for p, nz in zip(args[:n], nonzeros)]
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], tangents)
-        out_tangents = [instantiate(t) if force and t.aval.dtype != dtypes.float0 else t for t, force in zip(out_tangents, instantiate_outs)]
+        out_tangents = [
+            instantiate(t) if force and t.aval.dtype != dtypes.float0 else t
+            for t, force in zip(out_tangents, instantiate_outs)
+        ]
         out_nonzeros.extend(type(t) is not Zero for t in out_tangents)
         return [*outs, *[t for t in out_tangents if type(t) is not Zero]]
 
