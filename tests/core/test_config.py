@@ -40,7 +40,7 @@ def test_update_and_read(keep):
     assert config.values["jax_enable_x64"] is True
     config.enable_x64 = False
     assert config.x64_enabled is False
-    assert repr(config) == "<config all defaults>"
+    assert "enable_x64" not in repr(config)
     config.update("debug_nans", np.True_)
     assert config.debug_nans is True
     assert repr(config) == "<config debug_nans=True>"
