@@ -79,6 +79,7 @@ _LAZY: dict[str, str] = {
     "local_devices": "xtrace.runtime.backends",
     "default_backend": "xtrace.runtime.backends",
     "device_count": "xtrace.runtime.backends",
+    "ds": "xtrace.numpy.index_parsing",
     "local_device_count": "xtrace.runtime.backends",
     "process_index": "xtrace.runtime.backends",
     "process_count": "xtrace.runtime.backends",

@@ -1,4 +1,4 @@
-"""Gather: slices of an array at positions given by another array. And what gather and scatter share: modes, numbering."""
+"""Gather: slices of an array at positions given by another array; what gather and scatter share: modes, checks."""
 
 from __future__ import annotations
 
@@ -163,7 +163,8 @@ def _gather_aval(
         for i, d in enumerate(dims):
             if slice_sizes[d] != 1 and not (word == "batch" and slice_sizes[d] == 0):
                 raise TypeError(
-                    f"Gather op can only {word} slice dims with bound 1, but bound is {slice_sizes[d]} for index {d} at position {i}."
+                    f"Gather op can only {word} slice dims with bound 1, but bound is {slice_sizes[d]} for index {d} "
+                    f"at position {i}."
                 )
     window = iter([n for d, n in enumerate(slice_sizes) if d not in collapsed and d not in batch])
     around = iter(indices.shape[:-1])

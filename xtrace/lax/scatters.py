@@ -66,7 +66,8 @@ def _scatter_aval(
         raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
     if len(window) + len(inserted) + len(batch) != x.ndim:
         raise TypeError(
-            f"Scatter op has window of size {len(window) + len(inserted) + len(batch)}; doesn't match operand of rank {x.ndim}."
+            f"Scatter op has window of size {len(window) + len(inserted) + len(batch)}; doesn't match operand of rank "
+            f"{x.ndim}."
         )
     if len(to_operand) != indices.shape[-1]:
         raise TypeError(
@@ -77,15 +78,16 @@ def _scatter_aval(
     for d, bound in zip(window, bounds):
         if updates.shape[d] > bound:
             raise TypeError(
-                "Bounds of the window dimensions of updates must not exceed the bounds of the corresponding dimensions of "
-                f"operand. For dimension {d}, updates bound is {updates.shape[d]}, operand bound is {bound}."
+                "Bounds of the window dimensions of updates must not exceed the bounds of the corresponding dimensions "
+                f"of operand. For dimension {d}, updates bound is {updates.shape[d]}, operand bound is {bound}."
             )
     scattered = [i for i in range(updates.ndim) if i not in window]
     for d, bound in zip(scattered, indices.shape):
         if updates.shape[d] != bound:
             raise TypeError(
-                "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding dimensions "
-                f"of scatter indices. For scatter dimension {d}, updates bound is {updates.shape[d]}, indices bound is {bound}."
+                "Bounds of the scatter dimensions of updates must be the same as the bounds of the corresponding "
+                f"dimensions of scatter indices. For scatter dimension {d}, updates bound is {updates.shape[d]}, "
+                f"indices bound is {bound}."
             )
     return x
 
@@ -214,7 +216,8 @@ def scatter_apply(
     Example:
       >>> import xtrace as xt
       >>> elements = xt.lax.ScatterDimensionNumbers((), (0,), (0,))
-      >>> xt.lax.scatter_apply(xt.device_put([1, 2, 3]), xt.device_put([[1]]), xt.lax.neg, elements, update_shape=(1,)).tolist()
+      >>> x, indices = xt.device_put([1, 2, 3]), xt.device_put([[1]])
+      >>> xt.lax.scatter_apply(x, indices, xt.lax.neg, elements, update_shape=(1,)).tolist()
       [1, -2, 3]
     """
     x = shaped(operand)
@@ -225,7 +228,8 @@ def scatter_apply(
         found = shaped(out)
         if found.shape or found.dtype != x.dtype:
             raise TypeError(
-                f"scatter_apply: func must return a scalar of operand's dtype {x.dtype}, got {found.str_short(short_dtypes=False)}"
+                f"scatter_apply: func must return a scalar of operand's dtype {x.dtype}, got "
+                f"{found.str_short(short_dtypes=False)}"
             )
         return [out]
 

@@ -67,11 +67,13 @@ def _broadcast_aval(
     for i, d in enumerate(broadcast_dimensions):
         if not 0 <= d < len(shape) or (i and d <= broadcast_dimensions[i - 1]):
             raise TypeError(
-                f"broadcast_dimensions must increase and lie in the result's rank, got {broadcast_dimensions} for {shape}"
+                "broadcast_dimensions must increase and lie in the result's rank, got "
+                f"{broadcast_dimensions} for {shape}"
             )
         if x.shape[i] not in (1, shape[d]):
             raise TypeError(
-                f"broadcast_in_dim can't broadcast {x.str_short()} to {shape}: dimension {i} has size {x.shape[i]}, not 1 or {shape[d]}"
+                f"broadcast_in_dim can't broadcast {x.str_short()} to {shape}: dimension {i} has size {x.shape[i]}, "
+                f"not 1 or {shape[d]}"
             )
     return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -220,7 +222,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 def _reshape_aval(x: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: Any, sharding: Any) -> ShapedArray:
     if math.prod(new_sizes) != x.size:
         raise TypeError(
-            f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {new_sizes} (size {math.prod(new_sizes)})"
+            f"cannot reshape array of shape {x.shape} (size {x.size}) into shape {new_sizes} "
+            f"(size {math.prod(new_sizes)})"
         )
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
@@ -315,7 +318,8 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 def _squeeze_aval(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if any([x.shape[d] != 1 for d in dimensions]):
         raise ValueError(
-            f"cannot select an axis to squeeze out which has size not equal to one, got shape={x.shape} and {dimensions=}"
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={x.shape} and {dimensions=}"
         )
     return ShapedArray(tuple([s for i, s in enumerate(x.shape) if i not in dimensions]), x.dtype, x.weak_type)
 
@@ -359,7 +363,8 @@ squeeze_p.batch = _squeeze_batch
 def _transpose_aval(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
-            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for operand shape {x.shape}"
+            f"transpose permutation isn't a permutation of operand dimensions, got permutation {permutation} for "
+            f"operand shape {x.shape}"
         )
     return ShapedArray(tuple([x.shape[i] for i in permutation]), x.dtype, x.weak_type)
 

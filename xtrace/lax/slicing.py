@@ -180,7 +180,8 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
 def _dynamic_slice_aval(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]) -> ShapedArray:
     if len(slice_sizes) != x.ndim:
         raise TypeError(
-            f"dynamic_slice slice_sizes must have one size for each dimension, got {slice_sizes} for operand shape {x.shape}."
+            f"dynamic_slice slice_sizes must have one size for each dimension, got {slice_sizes} for operand shape "
+            f"{x.shape}."
         )
     if any([n > d for n, d in zip(slice_sizes, x.shape)]):
         raise TypeError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xtrace.core.trace import Tracer
-from xtrace.numpy import elementwise
+from xtrace.numpy import elementwise, indexing
 from xtrace.numpy.promotion import is_arraylike
 from xtrace.numpy.ufuncs import refuse
 from xtrace.runtime.jaxlib_api import ArrayImpl
@@ -88,3 +88,4 @@ def install() -> None:
     for cls in (ArrayImpl, Tracer):
         for name, method in methods.items():
             setattr(cls, name, method)
+        indexing.install(cls)
