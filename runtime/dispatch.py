@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, subjaxprs
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.pytree import default_registry, tree_structure
 from xtrace.core.trace import Tracer
@@ -20,6 +20,8 @@ _cache = jaxlib_api.PjitFunctionCache(capacity=8192)
 def evaluate(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
     """Run one application of `primitive` on concrete values. What `Primitive.bind` does outside any trace."""
     key = tuple(params.items()) if params else None
+    if primitive.holds_jaxprs:
+        return _evaluate_jaxprs(primitive, args, params, key)
     try:
         run = primitive.eager_cache.get(key)
     except TypeError:  # an unhashable parameter
@@ -29,6 +31,17 @@ def evaluate(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
             primitive.eager_cache.clear()
         run = primitive.eager_cache[key] = primitive.impl_for(params) or _runner(primitive, params)
     return run(*args)
+
+
+def _evaluate_jaxprs(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], key: Any) -> Any:
+    """What is compiled of a primitive that holds jaxprs lives as long as they do."""
+    for jaxpr in subjaxprs(params):
+        programs = jaxpr.memo(("eager", primitive), dict)
+        run = programs.get(key)
+        if run is None:
+            run = programs[key] = primitive.impl_for(params) or _runner(primitive, params)
+        return run(*args)
+    return _runner(primitive, params)(*args)
 
 
 def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:

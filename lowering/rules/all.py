@@ -2,6 +2,7 @@
 
 from xtrace.lowering.rules import (
     call,
+    control_flow,
     conversions,
     creation,
     cumulative,
@@ -23,6 +24,7 @@ from xtrace.lowering.rules import (
 
 __all__ = [
     "call",
+    "control_flow",
     "conversions",
     "creation",
     "cumulative",

@@ -9,7 +9,7 @@ from typing import Any
 
 from xtrace.api import signature, stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import config, dtypes, pytree
+from xtrace.core import config, dtypes, functions, pytree
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import aval_of
@@ -428,6 +428,7 @@ def clear_caches() -> None:
     for by_options in list(_caches.values()):
         for cache in by_options.values():
             cache.programs.clear()
+    functions.clear_caches()
     _fast_cache.clear()
 
 

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from xtrace.core import pytree
 from xtrace.core.avals import ShapedArray
+from xtrace.core.functions import code_of as code_of
+from xtrace.core.functions import fun_name as fun_name
 from xtrace.core.primitive import aval_of
-
-
-def fun_name(fun: Callable[..., Any]) -> str:
-    """The name that errors and programs give to `fun`."""
-    while isinstance(fun, functools.partial):
-        fun = fun.func
-    return getattr(fun, "__name__", None) or type(fun).__name__
-
-
-def code_of(fun: Callable[..., Any]) -> Any:
-    """The code object of `fun`, through partials, wrappers and methods; None where it has none."""
-    while True:
-        if isinstance(fun, functools.partial):
-            fun = fun.func
-        elif hasattr(fun, "__wrapped__"):
-            fun = fun.__wrapped__
-        else:
-            break
-    code = getattr(fun, "__code__", None)
-    if code is None:
-        call = getattr(type(fun), "__call__", None)
-        code = getattr(call, "__code__", None) or getattr(getattr(fun, "__func__", None), "__code__", None)
-    return code
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:

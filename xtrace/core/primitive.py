@@ -84,6 +84,8 @@ class Primitive:
 
     def out_aval(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
         """Memoised `abstract_eval`: an aval, or a tuple of them if `multiple_results`."""
+        if self.holds_jaxprs:  # their types are at hand, and jaxprs are not to be kept alive
+            return self._fresh_out_aval(avals, params)
         key = (avals, tuple(params.items())) if params else avals
         try:
             out = self._out_avals.get(key)

@@ -13,6 +13,9 @@ _MODULES: dict[str, str] = {
         "shift_right_arithmetic shift_right_logical"
     ),
     "comparisons": "eq ge gt is_finite le lt ne",
+    "control_flow.conditionals": "cond cond_p switch",
+    "control_flow.loops": "fori_loop while_loop while_p",
+    "control_flow.scans": "map scan scan_p",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
     "creation": "broadcasted_iota empty full_like iota iota_p",
     "cumulative": (

@@ -1,0 +1,114 @@
+"""Lowering of control flow: cond as stablehlo.case, loops as stablehlo.while."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xtrace.core import dtypes
+from xtrace.core.avals import ShapedArray
+from xtrace.lax.control_flow import conditionals, loops, scans
+from xtrace.lowering.lower import Body
+from xtrace.lowering.rules.elementwise import compare
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+_BOOL = ShapedArray((), dtypes.bool_)
+
+
+def _cond(ctx: Body, eqn: Any, index: Any, *operands: Any) -> Any:
+    branches = eqn.params["branches"]
+    operation = ctx.ops("stablehlo.case", [v.aval for v in eqn.outvars], [index], regions=len(branches))
+    for i, branch in enumerate(branches):
+        body, _ = ctx.region(operation, i, [])
+        body.return_(body.jaxpr(branch, operands))
+    return list(operation.results)
+
+
+def _while(ctx: Body, eqn: Any, *operands: Any) -> Any:
+    params = eqn.params
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
+    init = operands[n_cond + n_body :]
+    operation = ctx.ops("stablehlo.while", [v.aval for v in eqn.outvars], init, regions=2)
+    types = [x.type for x in init]
+    cond, carry = ctx.region(operation, 0, types)
+    cond.return_(cond.jaxpr(params["cond_jaxpr"], [*cond_consts, *carry]))
+    body, carry = ctx.region(operation, 1, types)
+    body.return_(body.jaxpr(params["body_jaxpr"], [*body_consts, *carry]))
+    return list(operation.results)
+
+
+def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
+    params = eqn.params
+    jaxpr, length, reverse = params["jaxpr"], params["length"], params["reverse"]
+    n_consts, n_carry = params["num_consts"], params["num_carry"]
+    consts, carry, xs = operands[:n_consts], operands[n_consts : n_consts + n_carry], operands[n_consts + n_carry :]
+    x_avals = [v.aval for v in eqn.invars[n_consts + n_carry :]]
+    y_avals = [v.aval for v in eqn.outvars[n_carry:]]
+    carry_avals = [v.aval for v in eqn.outvars[:n_carry]]
+    ys = [ctx.full_like(False if dtypes.is_bool(a.dtype) else 0, a) for a in y_avals]
+    if length == 0:
+        return [*carry, *ys]
+    unroll = min(params["unroll"], length)
+
+    def step(body: Body, i: Any, carry: Any, ys: Any) -> tuple[list[Any], list[Any]]:
+        """One step at index `i`, a value."""
+        if reverse:
+            i = body.op("stablehlo.subtract", _INDEX, [body.constant(length - 1, _INDEX), i])
+        slices = [_read(body, x, a, i) for x, a in zip(xs, x_avals)]
+        outs = body.jaxpr(jaxpr, [*consts, *carry, *slices])
+        new = [_write(body, y, a, out, v.aval, i) for y, a, out, v in zip(ys, y_avals, outs[n_carry:], jaxpr.outvars[n_carry:])]
+        return outs[:n_carry], new
+
+    def steps(body: Body, i: Any, n: int, carry: Any, ys: Any) -> tuple[list[Any], list[Any]]:
+        for k in range(n):
+            at = i if k == 0 else body.op("stablehlo.add", _INDEX, [i, body.constant(k, _INDEX)])
+            carry, ys = step(body, at, carry, ys)
+        return carry, ys
+
+    rounds, rest = divmod(length, unroll)
+    if rounds == 1:  # one trip: no loop
+        carry, ys = steps(ctx, ctx.constant(0, _INDEX), unroll, carry, ys)
+    else:
+        state = [ctx.constant(0, _INDEX), *carry, *ys]
+        operation = ctx.ops("stablehlo.while", [_INDEX, *carry_avals, *y_avals], state, regions=2)
+        types = [x.type for x in operation.results]
+        cond, (i, *_) = ctx.region(operation, 0, types)
+        cond.return_([compare(cond, "LT", i, cond.constant(rounds * unroll, _INDEX), _INDEX, _BOOL)])
+        body, (i, *values) = ctx.region(operation, 1, types)
+        carry, ys = steps(body, i, unroll, values[:n_carry], values[n_carry:])
+        next_i = body.op("stablehlo.add", _INDEX, [i, body.constant(unroll, _INDEX)])
+        body.return_([next_i, *carry, *ys])
+        _, *values = operation.results
+        carry, ys = values[:n_carry], values[n_carry:]
+    if rest:
+        carry, ys = steps(ctx, ctx.constant(rounds * unroll, _INDEX), rest, carry, ys)
+    return [*carry, *ys]
+
+
+def _physical(aval: Any) -> tuple[int, ...]:
+    """The shape of what an array is stored as."""
+    dtype = aval.dtype
+    return (*aval.shape, *dtype.physical_shape) if isinstance(dtype, dtypes.ExtendedDtype) else aval.shape
+
+
+def _read(ctx: Body, x: Any, aval: ShapedArray, i: Any) -> Any:
+    """Element `i` along axis 0."""
+    shape = _physical(aval)
+    zero = ctx.constant(0, _INDEX)
+    sizes = {"slice_sizes": ctx.mlir.i64_array((1, *shape[1:]))}
+    row = ctx.op("stablehlo.dynamic_slice", aval.update(shape=(1, *aval.shape[1:])), [x, i, *[zero] * (len(shape) - 1)], sizes)
+    return ctx.op("stablehlo.reshape", aval.update(shape=aval.shape[1:]), [row])
+
+
+def _write(ctx: Body, ys: Any, aval: ShapedArray, y: Any, y_aval: ShapedArray, i: Any) -> Any:
+    """`ys` with element `i` along axis 0 replaced."""
+    zero = ctx.constant(0, _INDEX)
+    row = ctx.op("stablehlo.reshape", y_aval.update(shape=(1, *y_aval.shape)), [y])
+    return ctx.op("stablehlo.dynamic_update_slice", aval, [ys, row, i, *[zero] * (len(_physical(aval)) - 1)])
+
+
+conditionals.cond_p.lower = _cond
+loops.while_p.lower = _while
+scans.scan_p.lower = _scan

@@ -1,0 +1,1 @@
+"""Control flow: cond, switch, while_loop, fori_loop, scan, map."""
