@@ -87,7 +87,10 @@ class Sample:
 
     @property
     def needs_x64(self) -> bool:
-        return any(self.args[i].dtype.itemsize > (8 if is_complex(self.args[i].dtype) else 4) for i in self.arrays)
+        wide = ("int64", "uint64", "float64", "complex128")
+        return any(self.args[i].dtype.name in wide for i in self.arrays) or any(
+            isinstance(v, str) and v in wide for v in self.params.values()
+        )
 
     def with_args(self, args: Sequence[Any]) -> Sample:
         return Sample(*args, **self.params)

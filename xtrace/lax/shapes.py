@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -494,8 +495,33 @@ convert_element_type_p.hidden_params = frozenset(["sharding"])
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """`operand` as an array of `new_dtype`; complex to real drops the imaginary part."""
-    return convert(operand, dtypes.canonical_dtype(new_dtype), False)
+    """Convert an array to another dtype.
+
+    Floats become integers by dropping the fraction; beyond the integers' limits they become the limit, and NaN 0.
+    Complex numbers become real ones by dropping the imaginary part, with a warning.
+
+    Args:
+      operand: array or number.
+      new_dtype: the dtype, subject to the x64 rule.
+
+    Returns:
+      An array of `new_dtype`, not weakly typed.
+
+    Raises:
+      TypeError: `new_dtype` is not a dtype.
+      ValueError: it is None.
+
+    Example:
+      >>> import xtrace as xt
+      >>> print(xt.lax.convert_element_type(2.7, "int32"))
+      2
+    """
+    if new_dtype is None:
+        raise ValueError("convert_element_type needs a dtype to convert to, got None")
+    new_dtype = dtypes.canonical_dtype(new_dtype)
+    if dtypes.is_complex(dtypes.of_value(operand)[0]) and dtypes.kind(new_dtype) in "biuf":
+        warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, 2)
+    return convert(operand, new_dtype, False)
 
 
 def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
@@ -503,17 +529,27 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
     aval = getattr(operand, "aval", None)
     if aval is None:
         if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
-            if not weak_type or dtypes.of_value(operand) != (dtype, True):
-                return (
-                    np.asarray(operand).astype(dtype)[()]
-                    if not weak_type
-                    else type(np.zeros((), dtype).item())(operand)
-                )
-            return operand
+            if weak_type:
+                if dtypes.of_value(operand) == (dtype, True):
+                    return operand
+                return type(np.zeros((), dtype).item())(operand)
+            if not _saturates(operand, dtype):
+                return np.asarray(operand).astype(dtype)[()]
         aval = shaped(operand)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return operand
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def _saturates(scalar: Any, dtype: Any) -> bool:
+    """Whether a scalar lies outside the integer dtype: the operation takes the nearest limit there, NumPy anything."""
+    if dtypes.kind(dtype) not in "iu" or not isinstance(scalar, (float, np.floating, *_ML_FLOATS)):
+        return False
+    limits = dtypes.iinfo(dtype)
+    return not float(limits.min) <= float(scalar) < float(limits.max) + 1
+
+
+_ML_FLOATS = tuple([d.type for d in dtypes.SHORT_NAMES if dtypes.kind(d) == "f" and d.kind == "V"])
 
 
 def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
