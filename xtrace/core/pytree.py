@@ -32,6 +32,8 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 
 LeafPredicate = Callable[[Any], bool]
+#: A LeafPredicate, or a function of (path, node) where `is_leaf_takes_path`.
+PathPredicate = Callable[..., bool]
 
 default_registry = _cpp.PyTreeRegistry()
 # Treedefs pickle with a reference to their registry, found by these two names.
@@ -317,7 +319,7 @@ def tree_map_with_path(
     f: Callable[..., Any],
     tree: Any,
     *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
+    is_leaf: PathPredicate | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
     """Apply a function to every leaf and the path that leads to it, and return the tree of the results.

@@ -15,7 +15,7 @@ from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_sc
 from xtrace.core.primitive import Primitive, aval_of, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
-from xtrace.transforms.jvp import jvp_of_bind, tangent_by_operand
+from xtrace.transforms.jvp import JVPTracer, jvp_of_bind, tangent_by_operand
 from xtrace.transforms.staging import (
     StagingTrace,
     Transformed,
@@ -118,23 +118,10 @@ class Tape(Trace):
     process_custom_vjp = process_custom_jvp
 
 
-class LinearizeTracer(Tracer):
-    """A primal value and its tangent on the tape."""
+class LinearizeTracer(JVPTracer):
+    """A primal value and its tangent on the tape, a LinearTracer."""
 
-    __slots__ = ("primal", "tangent")
-
-    def __init__(self, trace: Trace, primal: Any, tangent: LinearTracer) -> None:
-        self._trace = trace
-        self.aval = shaped(primal)
-        self.primal = primal
-        self.tangent = tangent
-
-    def to_concrete_value(self) -> Any:
-        primal = self.primal
-        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
-
-    def contents(self) -> list[tuple[str, Any]]:
-        return [("primal", self.primal), ("tangent", self.tangent)]
+    __slots__ = ()
 
 
 class LinearizeTrace(Trace):
