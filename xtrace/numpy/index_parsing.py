@@ -126,7 +126,7 @@ def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = Tru
                 k = 0 if k < 0 else size - 1
             else:
                 entries.append(_INT_ANY)
-                k = -1 if k < 0 else size
+                k = size  # out of bounds on any side
                 static = False
             leaves.append(k)
             axis += 1

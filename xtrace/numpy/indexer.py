@@ -70,7 +70,7 @@ def read(
 
 def read_static(x: Any, entries: Any, leaves: Any) -> Any:
     """Integers, slices and new axes only, all known: slice, rev, squeeze, broadcast_in_dim."""
-    plan = _static_plan(x.aval.shape if hasattr(x, "aval") else shaped(x).shape, entries, tuple(leaves))
+    plan = static_plan(x.aval.shape if hasattr(x, "aval") else shaped(x).shape, entries, tuple(leaves))
     for primitive, params in plan:
         x = primitive.bind(x, **params)
     return x
@@ -79,7 +79,7 @@ def read_static(x: Any, entries: Any, leaves: Any) -> Any:
 _static_plans: dict[Any, Any] = {}
 
 
-def _static_plan(shape: tuple[int, ...], entries: Any, leaves: tuple[int, ...]) -> list[tuple[Any, dict[str, Any]]]:
+def static_plan(shape: tuple[int, ...], entries: Any, leaves: tuple[int, ...]) -> list[tuple[Any, dict[str, Any]]]:
     """The operations of a read at known positions."""
     key = (shape, entries, leaves)
     plan = _static_plans.get(key)

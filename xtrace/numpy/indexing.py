@@ -64,10 +64,48 @@ def getitem(x: Any, idx: Any) -> Any:
         if run is None or parsed.inserted:
             run = _program((entries, parsed.inserted) if parsed.inserted else entries, lambda: _reader(parsed))
         return run(x, *leaves)
-    parsed = index_parsing.parse(x.aval.shape, idx)
-    if parsed.static:
-        return indexer.read_static(x, parsed.entries, parsed.leaves)
-    return indexer.read(x, parsed)
+    shape = x.aval.shape
+    # Positions that are known, the usual case in traced programs: what to emit is looked up.
+    key: Any = None
+    plan = None
+    if type(idx) is int:
+        key = (shape, idx)
+    elif _keyed(idx):
+        if type(idx) is tuple:
+            key = (shape, *[(i.start, i.stop, i.step) if type(i) is slice else i for i in idx])
+        else:
+            key = (shape, (idx.start, idx.stop, idx.step) if type(idx) is slice else idx)
+    if key is not None:
+        plan = _plans.get(key)
+    if plan is None:
+        parsed = index_parsing.parse(shape, idx)
+        if not parsed.static:
+            return indexer.read(x, parsed)
+        plan = indexer.static_plan(shape, parsed.entries, tuple(parsed.leaves))
+        if key is not None:
+            if len(_plans) > 4096:
+                _plans.clear()
+            _plans[key] = plan
+    process = trace.process
+    for primitive, params in plan:
+        x = process(primitive, (x,), params)
+    return x
+
+
+#: (shape, index) -> the operations of a read at known positions.
+_plans: dict[Any, Any] = {}
+_PLAIN = frozenset([int, type(None), type(Ellipsis)])
+
+
+def _keyed(idx: Any) -> bool:
+    """Whether an index consists of ints, slices of ints, None and ... only. (As keys, True and 1.0 would equal 1.)"""
+    for i in idx if type(idx) is tuple else (idx,):
+        if type(i) is slice:
+            if type(i.start) not in _PLAIN or type(i.stop) not in _PLAIN or type(i.step) not in _PLAIN:
+                return False
+        elif type(i) not in _PLAIN:
+            return False
+    return True
 
 
 def _row(x: Any, i: Any) -> Any:
