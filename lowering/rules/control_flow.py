@@ -58,7 +58,10 @@ def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
             i = body.op("stablehlo.subtract", _INDEX, [body.constant(length - 1, _INDEX), i])
         slices = [_read(body, x, a, i) for x, a in zip(xs, x_avals)]
         outs = body.jaxpr(jaxpr, [*consts, *carry, *slices])
-        new = [_write(body, y, a, out, v.aval, i) for y, a, out, v in zip(ys, y_avals, outs[n_carry:], jaxpr.outvars[n_carry:])]
+        new = [
+            _write(body, y, a, out, v.aval, i)
+            for y, a, out, v in zip(ys, y_avals, outs[n_carry:], jaxpr.outvars[n_carry:])
+        ]
         return outs[:n_carry], new
 
     def steps(body: Body, i: Any, n: int, carry: Any, ys: Any) -> tuple[list[Any], list[Any]]:
@@ -98,7 +101,9 @@ def _read(ctx: Body, x: Any, aval: ShapedArray, i: Any) -> Any:
     shape = _physical(aval)
     zero = ctx.constant(0, _INDEX)
     sizes = {"slice_sizes": ctx.mlir.i64_array((1, *shape[1:]))}
-    row = ctx.op("stablehlo.dynamic_slice", aval.update(shape=(1, *aval.shape[1:])), [x, i, *[zero] * (len(shape) - 1)], sizes)
+    row = ctx.op(
+        "stablehlo.dynamic_slice", aval.update(shape=(1, *aval.shape[1:])), [x, i, *[zero] * (len(shape) - 1)], sizes
+    )
     return ctx.op("stablehlo.reshape", aval.update(shape=aval.shape[1:]), [row])
 
 

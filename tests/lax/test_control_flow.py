@@ -1,4 +1,5 @@
-"""Control flow: values against loops in NumPy, derivatives against finite differences and unrolled programs, messages."""
+"""Control flow: values against loops in NumPy, derivatives against finite differences and unrolled programs, "
+"messages."""
 
 import gc
 import weakref
@@ -39,7 +40,7 @@ def numerical_gradient(f, x, step=1e-3):
     return out
 
 
-# -- a scan and the same program unrolled -----------------------------------------------------------------------------
+# -- a scan and the same program unrolled --------------------
 
 
 def rnn(w, h, xs):
@@ -69,27 +70,38 @@ def loss_of(f):
 H = np.array([0.1, -0.3, 0.2], np.float32)
 
 
-@pytest.mark.parametrize("transform", [
-    lambda f: f,
-    lambda f: xt.jit(f),
-    lambda f: xt.grad(loss_of(f), (0, 1, 2)),
-    lambda f: xt.jit(xt.grad(loss_of(f), (0, 1, 2))),
-    lambda f: xt.grad(xt.jit(loss_of(f)), (0, 1, 2)),
-    lambda f: lambda w, h, xs: xt.jvp(lambda w, xs: f(w, h, xs), (w, xs), (w, xs)),
-    lambda f: lambda w, h, xs: xt.jvp(xt.grad(loss_of(f), (0, 2)), (w, h, xs), (w, h, xs)),
-    lambda f: lambda w, h, xs: xt.grad(lambda w: total(lax.square(xt.grad(loss_of(f))(w, h, xs))))(w),
-    lambda f: xt.jit(lambda w, h, xs: xt.grad(lambda w: total(lax.square(xt.grad(loss_of(f))(w, h, xs))))(w)),
-    lambda f: lambda w, h, xs: xt.vmap(f, in_axes=(None, None, 1))(w, h, xnp.stack([xs, xs * 2], 1)),
-    lambda f: lambda w, h, xs: xt.vmap(f, in_axes=(0, None, None))(xnp.stack([w, w * 2]), h, xs),
-    lambda f: lambda w, h, xs: xt.vmap(xt.grad(loss_of(f), (0, 1, 2)), in_axes=(None, 0, 0))(w, xnp.stack([h, h * 2]), xnp.stack([xs, xs])),
-    lambda f: lambda w, h, xs: xt.grad(lambda w: total(xt.vmap(loss_of(f), in_axes=(None, None, 0))(w, h, xnp.stack([xs, xs * 2]))))(w),
-    lambda f: lambda w, h, xs: xt.jacfwd(lambda h: f(w, h, xs)[0])(h),
-    lambda f: lambda w, h, xs: xt.jacrev(lambda h: f(w, h, xs))(h),
-    lambda f: lambda w, h, xs: xt.hessian(lambda h: loss_of(f)(w, h, xs))(h),
-    lambda f: lambda w, h, xs: xt.linearize(lambda w: loss_of(f)(w, h, xs), w)[1](w),
-    lambda f: lambda w, h, xs: xt.linear_transpose(xt.linearize(lambda w: loss_of(f)(w, h, xs), w)[1], w)(1.0),
-    lambda f: lambda w, h, xs: xt.vjp(lambda w: xt.jvp(lambda h: f(w, h, xs)[0], (h,), (h,))[1], w)[1](h),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: f,
+        lambda f: xt.jit(f),
+        lambda f: xt.grad(loss_of(f), (0, 1, 2)),
+        lambda f: xt.jit(xt.grad(loss_of(f), (0, 1, 2))),
+        lambda f: xt.grad(xt.jit(loss_of(f)), (0, 1, 2)),
+        lambda f: lambda w, h, xs: xt.jvp(lambda w, xs: f(w, h, xs), (w, xs), (w, xs)),
+        lambda f: lambda w, h, xs: xt.jvp(xt.grad(loss_of(f), (0, 2)), (w, h, xs), (w, h, xs)),
+        lambda f: lambda w, h, xs: xt.grad(lambda w: total(lax.square(xt.grad(loss_of(f))(w, h, xs))))(w),
+        lambda f: xt.jit(lambda w, h, xs: xt.grad(lambda w: total(lax.square(xt.grad(loss_of(f))(w, h, xs))))(w)),
+        lambda f: lambda w, h, xs: xt.vmap(f, in_axes=(None, None, 1))(w, h, xnp.stack([xs, xs * 2], 1)),
+        lambda f: lambda w, h, xs: xt.vmap(f, in_axes=(0, None, None))(xnp.stack([w, w * 2]), h, xs),
+        lambda f: (
+            lambda w, h, xs: xt.vmap(xt.grad(loss_of(f), (0, 1, 2)), in_axes=(None, 0, 0))(
+                w, xnp.stack([h, h * 2]), xnp.stack([xs, xs])
+            )
+        ),
+        lambda f: (
+            lambda w, h, xs: xt.grad(
+                lambda w: total(xt.vmap(loss_of(f), in_axes=(None, None, 0))(w, h, xnp.stack([xs, xs * 2])))
+            )(w)
+        ),
+        lambda f: lambda w, h, xs: xt.jacfwd(lambda h: f(w, h, xs)[0])(h),
+        lambda f: lambda w, h, xs: xt.jacrev(lambda h: f(w, h, xs))(h),
+        lambda f: lambda w, h, xs: xt.hessian(lambda h: loss_of(f)(w, h, xs))(h),
+        lambda f: lambda w, h, xs: xt.linearize(lambda w: loss_of(f)(w, h, xs), w)[1](w),
+        lambda f: lambda w, h, xs: xt.linear_transpose(xt.linearize(lambda w: loss_of(f)(w, h, xs), w)[1], w)(1.0),
+        lambda f: lambda w, h, xs: xt.vjp(lambda w: xt.jvp(lambda h: f(w, h, xs)[0], (h,), (h,))[1], w)[1](h),
+    ],
+)
 def test_scan_is_the_unrolled_program_under_every_transformation(transform):
     close(transform(rnn)(MATRIX, H, ROWS), transform(unrolled_rnn)(MATRIX, H, ROWS), rtol=2e-4, atol=1e-5)
 
@@ -103,7 +115,9 @@ def test_scan_values(reverse, unroll):
         expected.append(c)
         c = c * np.float32(0.5) + x
     close((carry, ys), (c, np.array(expected[::-1] if reverse else expected)))
-    gradient = xt.grad(lambda xs: lax.scan(lambda c, x: (c * x + 1.0, c), 2.0, xs, reverse=reverse, unroll=unroll)[0])(XS)
+    gradient = xt.grad(lambda xs: lax.scan(lambda c, x: (c * x + 1.0, c), 2.0, xs, reverse=reverse, unroll=unroll)[0])(
+        XS
+    )
 
     def loop(xs):
         c = 2.0
@@ -189,7 +203,7 @@ def test_invariant_residuals_are_not_stacked():
     assert backward.params["reverse"] and backward.params["num_consts"] >= 1
 
 
-# -- fori_loop, while_loop -----------------------------------------------------------------------------------------------
+# -- fori_loop, while_loop --------------------
 
 
 def test_fori_loop():
@@ -226,7 +240,9 @@ def test_while_loop_with_unmapped_condition():
 
     close(xt.vmap(f, in_axes=(None, 0))(3, XS), XS**3)
     close(xt.vmap(f, in_axes=(0, None))(np.arange(4), 2.0), 2.0 ** np.arange(4))
-    close(xt.vmap(xt.vmap(f, in_axes=(None, 0)), in_axes=(0, None))(np.arange(3), XS), XS[None] ** np.arange(3)[:, None])
+    close(
+        xt.vmap(xt.vmap(f, in_axes=(None, 0)), in_axes=(0, None))(np.arange(3), XS), XS[None] ** np.arange(3)[:, None]
+    )
 
 
 def test_gradient_through_while():
@@ -234,10 +250,13 @@ def test_gradient_through_while():
         xt.grad(lambda x: lax.while_loop(lambda c: c < 10, lambda c: c * x, x))(2.0)
     # Nothing flows back: fine.
     assert float(xt.grad(lambda x: x * lax.while_loop(lambda c: c < 10, lambda c: c * 2, 1))(2.0)) == 16.0
-    assert float(xt.grad(lambda x: x + lax.stop_gradient(lax.while_loop(lambda c: c < 10, lambda c: c * x, x)))(2.0)) == 1.0
+    assert (
+        float(xt.grad(lambda x: x + lax.stop_gradient(lax.while_loop(lambda c: c < 10, lambda c: c * x, x)))(2.0))
+        == 1.0
+    )
 
 
-# -- cond, switch ----------------------------------------------------------------------------------------------------------
+# -- cond, switch --------------------
 
 
 def piecewise(x):
@@ -316,7 +335,9 @@ def test_cond_in_scan_in_jit_and_scan_in_cond():
     close(xt.vmap(xt.grad(f))(stacked), np.stack([xt.grad(f)(XS), xt.grad(f)(-XS)]))
     g = lambda p, xs: lax.cond(p, f, lambda xs: total(xs), xs)  # noqa: E731
     close(xt.grad(g, 1)(True, XS), numerical_gradient(loop, XS), rtol=1e-3)
-    close(xt.vmap(xt.grad(g, 1), in_axes=(0, None))(np.array([True, False]), XS), np.stack([xt.grad(f)(XS), np.ones(4)]))
+    close(
+        xt.vmap(xt.grad(g, 1), in_axes=(0, None))(np.array([True, False]), XS), np.stack([xt.grad(f)(XS), np.ones(4)])
+    )
 
 
 def test_scan_in_scan():
@@ -387,7 +408,7 @@ def test_linear_loops_transpose():
     assert float(xt.linear_transpose(lambda x: lax.cond(True, lambda x: 2.0 * x, lambda x: x, x), 1.0)(1.0)[0]) == 2.0
 
 
-# -- map ---------------------------------------------------------------------------------------------------------------------
+# -- map --------------------
 
 
 def test_map():
@@ -406,7 +427,7 @@ def test_disable_jit():
     assert len(seen) == 4
 
 
-# -- messages ------------------------------------------------------------------------------------------------------------
+# -- messages --------------------
 
 
 def message(f):
@@ -416,7 +437,11 @@ def message(f):
 
 
 def test_carry_mismatch_names_the_leaf_and_the_cast():
-    text = message(lambda: lax.scan(lambda c, x: ({"x": c["x"].astype("float16"), "y": c["y"]}, x), {"x": np.ones(2, np.float32), "y": 1.0}, XS))
+    text = message(
+        lambda: lax.scan(
+            lambda c, x: ({"x": c["x"].astype("float16"), "y": c["y"]}, x), {"x": np.ones(2, np.float32), "y": 1.0}, XS
+        )
+    )
     assert text.startswith(
         "scan body function carry input and carry output must have equal types, but they differ:\n\n"
         "The input carry component c['x'] has type float32[2] but the corresponding output carry component has type "
@@ -424,57 +449,101 @@ def test_carry_mismatch_names_the_leaf_and_the_cast():
         ".astype(float16) on the initial value.\n\nThe body is <lambda> at "
     )
     text = message(lambda: lax.scan(lambda c, x: (c[None], x), np.ones(2, np.float32), XS))
-    assert "The input carry c has type float32[2] but the corresponding output carry component has type float32[1,2]" in text
+    assert (
+        "The input carry c has type float32[2] but the corresponding output carry component has type float32[1,2]"
+        in text
+    )
     assert "Make the initial value of c of shape (1, 2), or what the body returns of shape (2,)." in text
     text = message(lambda: lax.scan(lambda c, x: ((c, c), x), 1.0, XS))
     assert "carry input and carry output must have the same pytree structure" in text
-    text = message(lambda: lax.fori_loop(0, 3, lambda i, val: {"a": val["a"].astype("int32")}, {"a": np.ones(2, np.float32)}))
+    text = message(
+        lambda: lax.fori_loop(0, 3, lambda i, val: {"a": val["a"].astype("int32")}, {"a": np.ones(2, np.float32)})
+    )
     assert "The input carry component val['a'] has type float32[2]" in text and "fori_loop body function" in text
     text = message(lambda: lax.while_loop(lambda c: True, lambda state: state.astype("int32"), np.ones(2, np.float32)))
     assert "The input carry state has type float32[2]" in text and "while_loop body function" in text
 
 
 def test_branch_mismatch_names_the_leaf():
-    text = message(lambda: lax.cond(True, lambda x: {"a": x, "b": x}, lambda x: {"a": x, "b": np.ones(2, np.float32)}, 1.0))
+    text = message(
+        lambda: lax.cond(True, lambda x: {"a": x, "b": x}, lambda x: {"a": x, "b": np.ones(2, np.float32)}, 1.0)
+    )
     assert text.startswith("cond branches must have equal output types but they differ.\n\ntrue_fun is <lambda> at ")
     assert (
-        "The output of true_fun at ['b'] has type float32[] but the corresponding output of false_fun has type float32[2], so "
+        "The output of true_fun at ['b'] has type float32[] but the corresponding output of false_fun has type "
+        "float32[2], so "
         "the shapes do not match."
     ) in text
     text = message(lambda: lax.cond(True, lambda x: x, lambda x: x.astype("int32"), 1.0))
     assert "so the dtypes do not match. Write .astype(float32) on that of false_fun." in text
     text = message(lambda: lax.cond(True, lambda x: x, lambda x: (x, x), 1.0))
-    assert text.startswith("cond branch outputs must have the same pytree structure, but they differ:\n\ntrue_fun is <lambda> at ")
+    assert text.startswith(
+        "cond branch outputs must have the same pytree structure, but they differ:\n\ntrue_fun is <lambda> at "
+    )
     text = message(lambda: lax.switch(0, [lambda x: x, lambda x: np.ones(2, np.float32)], 1.0))
     assert text.startswith("switch branches must have equal output types but they differ.\n\nbranch 0 is <lambda> at ")
 
 
-@pytest.mark.parametrize("call, expected", [
-    (lambda: lax.cond(np.ones(2, np.float32), abs, abs, 1.0), "Pred must be a scalar, got [1. 1.] of shape (2,)."),
-    (lambda: lax.cond("a", abs, abs, 1.0), "Pred must be a scalar, got 'a' of type <class 'str'>"),
-    (lambda: lax.cond(True, 1, abs, 1.0), "lax.cond: true_fun and false_fun arguments should be callable"),
-    (lambda: lax.cond(True, abs, abs, "a"), "an operand of cond: operands[0] is 'a' of type <class 'str'>"),
-    (lambda: lax.switch(0, [], 1.0), "Empty branch sequence"),
-    (lambda: lax.switch(0.0, [abs, abs], 1.0), "Index type must be an integer, got 0.0 as float32"),
-    (lambda: lax.switch(np.zeros(2, np.int32), [abs, abs], 1.0), "Branch index must be scalar, got [0 0] of shape (2,)"),
-    (lambda: lax.while_loop(lambda c: c, lambda c: c, 1.0), "cond_fun must return a boolean scalar, but got output type float32[]."),
-    (lambda: lax.while_loop(lambda c: (c < 1,), lambda c: c, 1.0), "cond_fun must return a boolean scalar, but got pytree"),
-    (lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 1.0), "arguments to fori_loop must be integers, but lower is of type float32"),
-    (lambda: xt.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1.0, unroll=2))(3), "Can only use `unroll` in `fori_loop` if"),
-    (lambda: lax.scan(lambda c, a: c, 1.0, XS), "scan body output must be a pair (carry, y), got float32[] from <lambda>"),
-    (lambda: lax.scan(lambda c, a: (c, c, c), 1.0, XS), "scan body output must be a pair (carry, y)"),
-    (lambda: lax.scan(lambda c, a: (c, a), 1.0, {"a": XS, "b": XS[:2]}),
-     "scan got values with different leading axis sizes: xs['a'] has 4, xs['b'] has 2."),
-    (lambda: lax.scan(lambda c, a: (c, a), 1.0, 3.0), "scan got value with no leading axis to scan over: xs is 3.0."),
-    (lambda: lax.scan(lambda c, a: (c, a), 1.0, XS, length=3),
-     "scan got `length` argument of 3 which disagrees with leading axis sizes [4]."),
-    (lambda: lax.scan(lambda c, a: (c, a), 1.0, None), "scan got no values to scan over and `length` not provided"),
-    (lambda: xt.jit(lambda n: lax.scan(lambda c, a: (c, a), 1.0, None, length=n))(3), "expects a concrete `int` value"),
-    (lambda: lax.scan(1, 1.0, XS), "lax.scan: f argument should be a callable, got 1"),
-    (lambda: lax.scan(lambda c, a: ("q", a), 1.0, XS), "returned a value of type <class 'str'> at result[0]"),
-    (lambda: lax.scan(lambda c, a: (c, a), 1.0, XS, unroll=0), "`unroll` must be a `bool` or a positive `int`, got 0."),
-    (lambda: lax.map(lambda x: x, XS, batch_size=0), "map: batch_size must be positive, got 0."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        (lambda: lax.cond(np.ones(2, np.float32), abs, abs, 1.0), "Pred must be a scalar, got [1. 1.] of shape (2,)."),
+        (lambda: lax.cond("a", abs, abs, 1.0), "Pred must be a scalar, got 'a' of type <class 'str'>"),
+        (lambda: lax.cond(True, 1, abs, 1.0), "lax.cond: true_fun and false_fun arguments should be callable"),
+        (lambda: lax.cond(True, abs, abs, "a"), "an operand of cond: operands[0] is 'a' of type <class 'str'>"),
+        (lambda: lax.switch(0, [], 1.0), "Empty branch sequence"),
+        (lambda: lax.switch(0.0, [abs, abs], 1.0), "Index type must be an integer, got 0.0 as float32"),
+        (
+            lambda: lax.switch(np.zeros(2, np.int32), [abs, abs], 1.0),
+            "Branch index must be scalar, got [0 0] of shape (2,)",
+        ),
+        (
+            lambda: lax.while_loop(lambda c: c, lambda c: c, 1.0),
+            "cond_fun must return a boolean scalar, but got output type float32[].",
+        ),
+        (
+            lambda: lax.while_loop(lambda c: (c < 1,), lambda c: c, 1.0),
+            "cond_fun must return a boolean scalar, but got pytree",
+        ),
+        (
+            lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 1.0),
+            "arguments to fori_loop must be integers, but lower is of type float32",
+        ),
+        (
+            lambda: xt.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1.0, unroll=2))(3),
+            "Can only use `unroll` in `fori_loop` if",
+        ),
+        (
+            lambda: lax.scan(lambda c, a: c, 1.0, XS),
+            "scan body output must be a pair (carry, y), got float32[] from <lambda>",
+        ),
+        (lambda: lax.scan(lambda c, a: (c, c, c), 1.0, XS), "scan body output must be a pair (carry, y)"),
+        (
+            lambda: lax.scan(lambda c, a: (c, a), 1.0, {"a": XS, "b": XS[:2]}),
+            "scan got values with different leading axis sizes: xs['a'] has 4, xs['b'] has 2.",
+        ),
+        (
+            lambda: lax.scan(lambda c, a: (c, a), 1.0, 3.0),
+            "scan got value with no leading axis to scan over: xs is 3.0.",
+        ),
+        (
+            lambda: lax.scan(lambda c, a: (c, a), 1.0, XS, length=3),
+            "scan got `length` argument of 3 which disagrees with leading axis sizes [4].",
+        ),
+        (lambda: lax.scan(lambda c, a: (c, a), 1.0, None), "scan got no values to scan over and `length` not provided"),
+        (
+            lambda: xt.jit(lambda n: lax.scan(lambda c, a: (c, a), 1.0, None, length=n))(3),
+            "expects a concrete `int` value",
+        ),
+        (lambda: lax.scan(1, 1.0, XS), "lax.scan: f argument should be a callable, got 1"),
+        (lambda: lax.scan(lambda c, a: ("q", a), 1.0, XS), "returned a value of type <class 'str'> at result[0]"),
+        (
+            lambda: lax.scan(lambda c, a: (c, a), 1.0, XS, unroll=0),
+            "`unroll` must be a `bool` or a positive `int`, got 0.",
+        ),
+        (lambda: lax.map(lambda x: x, XS, batch_size=0), "map: batch_size must be positive, got 0."),
+    ],
+)
 def test_messages(call, expected):
     assert expected in message(call)
 

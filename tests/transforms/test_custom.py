@@ -100,7 +100,9 @@ def test_jvp():
 
 def test_custom_vjp_has_no_forward_mode():
     for g in (reversed_sine, xt.jit(reversed_sine)):
-        with pytest.raises(TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function: reversed_sine"):
+        with pytest.raises(
+            TypeError, match=r"can't apply forward-mode autodiff \(jvp\) to a custom_vjp function: reversed_sine"
+        ):
             xt.jvp(g, (1.0, 2.0), (1.0, 1.0))
 
 
@@ -310,7 +312,9 @@ def test_closing_over_traced_values():
 
     with pytest.raises(errors.UnexpectedTracerError, match="closes over a value that is being differentiated"):
         xt.grad(lambda z: eagerly(z))(3.0)
-    with pytest.raises(Exception, match="Detected differentiation of the custom_jvp function f with respect to a closed-over value"):
+    with pytest.raises(
+        Exception, match="Detected differentiation of the custom_jvp function f with respect to a closed-over value"
+    ):
         xt.grad(xt.jit(differentiated))(3.0)
 
 
@@ -365,7 +369,8 @@ def test_messages_of_forward_rules():
         "structures, but got * and (*, *) respectively."
     )
     assert jvp_message(lambda p, t: ({"a": p[0]}, {"a": np.ones(3, np.float32)})) == (
-        "Custom JVP rule rule for function f must produce primal and tangent outputs with corresponding shapes and dtypes. "
+        "Custom JVP rule rule for function f must produce primal and tangent outputs with corresponding shapes and "
+        "dtypes. "
         "Expected float32[] (tangent type of float32[]) at result['a'] but got float32[3]."
     )
 
@@ -373,7 +378,9 @@ def test_messages_of_forward_rules():
 def test_results_of_a_rule_must_be_the_functions():
     f = xt.custom_jvp(lambda x: x)
     f.defjvp(lambda p, t: (np.ones(3, np.float32), np.ones(3, np.float32)))
-    with pytest.raises(TypeError, match=r"must give the function's own results, of type float32\[\], but it gave float32\[3\]"):
+    with pytest.raises(
+        TypeError, match=r"must give the function's own results, of type float32\[\], but it gave float32\[3\]"
+    ):
         xt.jvp(xt.jit(f), (1.0,), (1.0,))
 
 
@@ -395,9 +402,12 @@ def good_fwd(x, y):
 
 def test_messages_of_reverse_rules():
     must = (
-        "TypeError: Custom VJP fwd rule fwd for function f must produce a pair (list or tuple of length two) where the first "
-        "element represents the primal output (equal to the output of the custom_vjp-decorated function f) and the second "
-        "element represents residuals (i.e. values stored from the forward pass for use on the backward pass), but instead "
+        "TypeError: Custom VJP fwd rule fwd for function f must produce a pair (list or tuple of length two) where "
+        "the first "
+        "element represents the primal output (equal to the output of the custom_vjp-decorated function f) and the "
+        "second "
+        "element represents residuals (i.e. values stored from the forward pass for use on the backward pass), but "
+        "instead "
     )
     assert vjp_error(lambda x, y: x, lambda r, c: (c, c)) == must + "of a pair the fwd rule fwd produced 1.0."
     assert vjp_error(lambda x, y: ((x, x), x), lambda r, c: (c, c), xt.jit) == must + (
@@ -405,15 +415,19 @@ def test_messages_of_reverse_rules():
         "function f had output structure *."
     )
     structure = (
-        "TypeError: Custom VJP bwd rule bwd for function f must produce an output with the same container (pytree) structure "
-        "as the args tuple of the primal function, and in particular must produce a tuple of length equal to the number of "
+        "TypeError: Custom VJP bwd rule bwd for function f must produce an output with the same container (pytree) "
+        "structure "
+        "as the args tuple of the primal function, and in particular must produce a tuple of length equal to the "
+        "number of "
         "arguments to the primal function, but got bwd output structure {} for primal input structure (*, *)."
     )
     assert vjp_error(good_fwd, lambda r, c: c) == structure.format("*")
     assert vjp_error(good_fwd, lambda r, c: (c,)) == structure.format("(*,)")
     assert vjp_error(good_fwd, lambda r, c: (c, np.ones(3, np.float32))) == (
-        "ValueError: Custom VJP bwd rule bwd for function f must produce an output with the same type as the args tuple of the "
-        "primal function, but at output[1] the bwd rule produced an output of type float32[3] corresponding to an input of "
+        "ValueError: Custom VJP bwd rule bwd for function f must produce an output with the same type as the args "
+        "tuple of the "
+        "primal function, but at output[1] the bwd rule produced an output of type float32[3] corresponding to an "
+        "input of "
         "type float32[], so the shapes do not match"
     )
 

@@ -122,7 +122,8 @@ class _Rules:
         nums = tuple([i % n if i < 0 else i for i in self.nondiff_argnums])
         if any(i >= n for i in nums):
             raise ValueError(
-                f"{self.kind} function {self.name} has nondiff_argnums={self.nondiff_argnums} but was called with {n} arguments"
+                f"{self.kind} function {self.name} has nondiff_argnums={self.nondiff_argnums} but was called with {n} "
+                f"arguments"
             )
         return tuple([a for i, a in enumerate(args) if i not in nums]), nums, tuple([args[i] for i in nums])
 
@@ -142,7 +143,9 @@ class _Rules:
         leaves, tree = _flatten(args)
         for i, x in enumerate(leaves):
             if getattr(x, "aval", None) is None:
-                signature.check_arg(x, lambda: signature.leaf_names(self.fun, args, {})[i], f"{self.kind} function {self.name}")
+                signature.check_arg(
+                    x, lambda i=i: signature.leaf_names(self.fun, args, {})[i], f"{self.kind} function {self.name}"
+                )
         return leaves, tree
 
     def _flat_fun(self, tree: Any, nums: tuple[int, ...], fixed: tuple[Any, ...], box: list[CustomCall]) -> Any:
@@ -222,7 +225,9 @@ class custom_jvp(_Rules):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set the rule by one function for each argument, `(tangent, out, *args) -> term`; None: no derivative."""
         if self.nondiff_argnums:
-            raise TypeError(f"defjvps can't be used with nondiff_argnums; give custom_jvp function {self.name} one rule with defjvp")
+            raise TypeError(
+                f"defjvps can't be used with nondiff_argnums; give custom_jvp function {self.name} one rule with defjvp"
+            )
 
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
             from xtrace.transforms.accumulate import add_tangents
@@ -265,7 +270,9 @@ class _ForwardRule:
 
     __slots__ = ("rule", "fun_name", "symbolic_zeros", "tree", "fixed", "call", "__name__")
 
-    def __init__(self, rule: Any, fun_name: str, symbolic_zeros: bool, tree: Any, fixed: tuple[Any, ...], call: Any) -> None:
+    def __init__(
+        self, rule: Any, fun_name: str, symbolic_zeros: bool, tree: Any, fixed: tuple[Any, ...], call: Any
+    ) -> None:
         self.rule = rule
         self.fun_name = fun_name
         self.symbolic_zeros = symbolic_zeros
@@ -282,7 +289,8 @@ class _ForwardRule:
         who = f"Custom JVP rule {self.__name__} for function {self.fun_name}"
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(
-                f"{who} must produce a pair (list or tuple of length two) representing primal and tangent outputs, but got {pair}."
+                f"{who} must produce a pair (list or tuple of length two) representing primal and tangent outputs, "
+                f"but got {pair}."
             )
         outs, out_tree = _flatten(pair[0])
         out_tangents, tangent_tree = _flatten(pair[1])
@@ -290,9 +298,11 @@ class _ForwardRule:
             self.call.out_tree = out_tree
         elif self.call.out_tree != out_tree:
             raise TypeError(
-                f"{who} must produce a pair (list or tuple of length two) where the first element represents the primal "
+                f"{who} must produce a pair (list or tuple of length two) where the first element represents the "
+                f"primal "
                 f"output (equal in value to the output of the custom_jvp-decorated function {self.fun_name}, and in "
-                f"particular of the same container (pytree) structure), but instead the JVP rule output's first element had "
+                f"particular of the same container (pytree) structure), but instead the JVP rule output's first "
+                f"element had "
                 f"structure {_structure(out_tree)} while the function's output has {_structure(self.call.out_tree)}."
             )
         if tangent_tree != out_tree:
@@ -315,7 +325,8 @@ class _ForwardRule:
                 return _array(np.asarray(tangent, expected.dtype)[()])
             where = signature.result_names(out_tree)[i]
             raise TypeError(
-                f"Custom JVP rule {self.__name__} for function {self.fun_name} must produce primal and tangent outputs with "
+                f"Custom JVP rule {self.__name__} for function {self.fun_name} must produce primal and tangent "
+                f"outputs with "
                 f"corresponding shapes and dtypes. Expected {expected.str_short(False)} (tangent type of "
                 f"{aval.str_short(False)}) at {where} but got {got.str_short(False)}."
             )
@@ -365,7 +376,11 @@ class custom_vjp(_Rules):
     optimize_remat = False
 
     def defvjp(
-        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
     ) -> None:
         """Set the rules.
 
@@ -412,8 +427,10 @@ class custom_vjp(_Rules):
         for i, value in zip(nums, fixed):
             if any(isinstance(x, Tracer) for x in pytree.tree_leaves(value)):
                 raise errors.UnexpectedTracerError(
-                    f"The custom_vjp function {self.name} got a traced array for its argument number {i}, which nondiff_argnums "
-                    "marks as non-differentiable. Such arguments are Python values that rules close over, e.g. functions; pass "
+                    f"The custom_vjp function {self.name} got a traced array for its argument number {i}, which "
+                    f"nondiff_argnums "
+                    "marks as non-differentiable. Such arguments are Python values that rules close over, e.g. "
+                    "functions; pass "
                     "arrays as ordinary arguments, and return None as their cotangent from the bwd rule."
                 )
 
@@ -424,7 +441,14 @@ class _ReverseForward:
     __slots__ = ("rule", "fun_name", "symbolic_zeros", "tree", "nums", "fixed", "call", "__name__")
 
     def __init__(
-        self, rule: Any, fun_name: str, symbolic_zeros: bool, tree: Any, nums: tuple[int, ...], fixed: tuple[Any, ...], call: Any
+        self,
+        rule: Any,
+        fun_name: str,
+        symbolic_zeros: bool,
+        tree: Any,
+        nums: tuple[int, ...],
+        fixed: tuple[Any, ...],
+        call: Any,
     ) -> None:
         self.rule = rule
         self.fun_name = fun_name
@@ -441,9 +465,11 @@ class _ReverseForward:
         pair = self.rule(*_insert(self.tree.unflatten(primals), self.nums, self.fixed))
         name = self.fun_name
         must = (
-            f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair (list or tuple of length two) where "
+            f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair (list or tuple of length "
+            f"two) where "
             f"the first element represents the primal output (equal to the output of the custom_vjp-decorated function "
-            f"{name}) and the second element represents residuals (i.e. values stored from the forward pass for use on the "
+            f"{name}) and the second element represents residuals (i.e. values stored from the forward pass for use "
+            f"on the "
             "backward pass), but instead "
         )
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -453,7 +479,8 @@ class _ReverseForward:
             self.call.out_tree = out_tree
         elif self.call.out_tree != out_tree:
             raise TypeError(
-                f"{must}the fwd rule output's first element had container (pytree) structure {_structure(out_tree)} while the "
+                f"{must}the fwd rule output's first element had container (pytree) structure {_structure(out_tree)} "
+                f"while the "
                 f"custom_vjp-decorated function {name} had output structure {_structure(self.call.out_tree)}."
             )
         residuals, residual_tree = _flatten(pair[1])
@@ -496,9 +523,15 @@ class _ReverseBackward:
     __slots__ = ("rule", "fun_name", "symbolic_zeros", "tree", "fixed", "call", "avals", "__name__")
 
     def __init__(
-        self, rule: Any, fun_name: str, symbolic_zeros: bool, tree: Any, fixed: tuple[Any, ...], call: Any,
+        self,
+        rule: Any,
+        fun_name: str,
+        symbolic_zeros: bool,
+        tree: Any,
+        fixed: tuple[Any, ...],
+        call: Any,
         avals: tuple[ShapedArray, ...],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rule = rule
         self.fun_name = fun_name
         self.symbolic_zeros = symbolic_zeros
@@ -518,8 +551,10 @@ class _ReverseBackward:
         expanded: list[Any] = []
         if not _match(expanded, result_tree, self.tree, iter(leaves)):
             raise TypeError(
-                f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the same "
-                "container (pytree) structure as the args tuple of the primal function, and in particular must produce a "
+                f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
+                f"same "
+                "container (pytree) structure as the args tuple of the primal function, and in particular must "
+                "produce a "
                 "tuple of length equal to the number of arguments to the primal function, but got bwd output structure "
                 f"{_structure(pytree.tree_structure(result))} for primal input structure {_structure(self.tree)}."
             )
@@ -534,9 +569,11 @@ class _ReverseBackward:
             dummy = self.tree.unflatten(range(self.tree.num_leaves))
             path = pytree.keystr(pytree.tree_flatten_with_path(dummy)[0][i][0])
             raise ValueError(
-                f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the same type as "
+                f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
+                f"same type as "
                 f"the args tuple of the primal function, but at output{path} the bwd rule produced an output of type "
-                f"{got.str_short(False)} corresponding to an input of type {aval.str_short(False)}, so the shapes do not match"
+                f"{got.str_short(False)} corresponding to an input of type {aval.str_short(False)}, so the shapes do "
+                f"not match"
             )
         if got.dtype == dtypes.float0:
             return Zero(expected)
@@ -563,5 +600,10 @@ def _match(out: list[Any], given: Any, full: Any, leaves: Any) -> bool:
 
 
 __all__ = [
-    "CustomVJPPrimal", "SymbolicZero", "custom_jvp", "custom_vjp", "custom_vjp_primal_tree_values", "zero_from_primal",
-]  # fmt: skip
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "zero_from_primal",
+]

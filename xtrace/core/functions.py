@@ -27,7 +27,7 @@ def code_of(fun: Callable[..., Any]) -> Any:
             break
     code = getattr(fun, "__code__", None)
     if code is None:
-        call = getattr(type(fun), "__call__", None)
+        call = getattr(type(fun), "__call__", None)  # noqa: B004
         code = getattr(call, "__code__", None) or getattr(getattr(fun, "__func__", None), "__code__", None)
     return code
 

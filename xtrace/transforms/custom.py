@@ -5,7 +5,7 @@ functions:
 
 * `fun(*leaves) -> outs`
 * forward rule: `rule(primals, tangents) -> (outs, tangent_outs)`; tangents on either side may be Zero
-* reverse rule: `fwd(primals, perturbed) -> (outs, residuals, info)` and `bwd(info, residuals, cotangents) -> cotangents`;
+* reverse rule: `fwd(primals, perturbed) -> (outs, residuals, info)`, `bwd(info, residuals, cotangents) -> cotangents`;
   `info` is what `bwd` must know of the residuals' structure; cotangents may be Zero
 
 Staged, a call is one equation with the function as a jaxpr and the rules as they are: a rule runs when a
@@ -358,7 +358,8 @@ custom_vjp_call_p = _call_primitive("custom_vjp_call")
 def _check_consts(tangents: Sequence[Any], kind: str, name: str) -> None:
     if any([type(t) is not Zero for t in tangents]):
         raise CustomVJPException(
-            f"Detected differentiation of the {kind} function {name} with respect to a closed-over value. Its rule only "
+            f"Detected differentiation of the {kind} function {name} with respect to a closed-over value. Its rule "
+            f"only "
             "says how to differentiate with respect to its arguments: pass the closed-over value as an argument, and "
             "adapt the rule."
         )
@@ -420,9 +421,18 @@ custom_jvp_call_p.batch = _custom_jvp_batch
 
 
 def _custom_vjp_linearize(
-    tape: Tape, primals: list[Any], tangents: list[Any], *, name: str, call_jaxpr: Jaxpr, fwd: Any, bwd: Any, num_consts: int,
-    symbolic_zeros: bool, record: Any = None,
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    tape: Tape,
+    primals: list[Any],
+    tangents: list[Any],
+    *,
+    name: str,
+    call_jaxpr: Jaxpr,
+    fwd: Any,
+    bwd: Any,
+    num_consts: int,
+    symbolic_zeros: bool,
+    record: Any = None,
+) -> tuple[list[Any], list[Any]]:
     _check_consts(tangents[:num_consts], "custom_vjp", name)
     record = tape.record if record is None else record
     primals, tangents = primals[num_consts:], tangents[num_consts:]
@@ -430,9 +440,16 @@ def _custom_vjp_linearize(
 
 
 def _custom_vjp_batch(
-    axis: MappedAxis, args: list[Any], dims: list[int | None], *, call_jaxpr: Jaxpr, fwd: Any, bwd: Any, num_consts: int,
+    axis: MappedAxis,
+    args: list[Any],
+    dims: list[int | None],
+    *,
+    call_jaxpr: Jaxpr,
+    fwd: Any,
+    bwd: Any,
+    num_consts: int,
     **params: Any,
-) -> tuple[list[Any], list[int]]:  # fmt: skip
+) -> tuple[list[Any], list[int]]:
     args, dims = _consts_in_front(axis, args, dims, num_consts)
     n = len(call_jaxpr.outvars)
     batched, consts, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), (True,) * n)

@@ -339,7 +339,7 @@ def tape_to_jaxpr(
 
 
 class LinearizedJaxpr(NamedTuple):
-    """A jaxpr split in two. `primal`: (consts, args) -> (outs, residuals); `tangent`: (residuals, tangents) -> tangents.
+    """A jaxpr split in two. `primal`: (consts, args) -> (outs, residuals); `tangent`: (residuals, tangents) -> outs.
 
     Made by linearizing: the primal half has all outputs, the tangent half those marked in `out_nonzeros`. Made by
     splitting a jaxpr that is linear in some arguments: each output belongs to one half.
@@ -371,7 +371,7 @@ def _linearize_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> LinearizedJaxp
 def split_linear_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> LinearizedJaxpr:
     """Split a closed jaxpr into what does not depend on the `linear` arguments, and the linear rest. Memoised.
 
-    `primal`: the other args -> (outs that are not linear, residuals); `tangent`: (residuals, linear args) -> linear outs.
+    `primal`: the other args -> (outs that are not linear, residuals); `tangent`: (residuals, linear args) -> the rest.
     """
     return memo_transformed(jaxpr, ("split", linear), _split_linear_jaxpr, linear)
 

@@ -237,7 +237,7 @@ def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
 
 
 class Transformed(NamedTuple):
-    """A closed jaxpr made from another; `consts` go in front of its operands; `outs` says what became of the outputs."""
+    """A closed jaxpr made from another; `consts` go in front of its operands; `outs` tells of its outputs."""
 
     jaxpr: Jaxpr
     consts: list[Any]

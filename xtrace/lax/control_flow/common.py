@@ -46,7 +46,7 @@ def stage(
 ) -> Body:
     """`fun`, a function of arguments with structure `in_tree`, as a closed jaxpr.
 
-    It is traced once for each `kind`, `key` and types: the result is kept with `owner`, the function that the user gave.
+    It is traced once for each `kind`, `key` and types: the result is kept with `owner`, the function the user gave.
     `finish(outs, out_tree)` may change the flat results.
     """
     cache = functions.cache_of(owner)
@@ -80,7 +80,8 @@ def _as_array(x: Any, i: int, out_tree: Any, name: str, kind: str) -> Any:
     except TypeError:
         path = pytree.keystr(paths_of(out_tree)[i])
         raise TypeError(
-            f"function {name} traced for {kind} returned a value of type {type(x)} at result{path}, which is not a valid "
+            f"function {name} traced for {kind} returned a value of type {type(x)} at result{path}, which is not a "
+            f"valid "
             "type: functions that are traced return arrays, numbers and containers of them."
         ) from None
     convert = getattr(x, "__jax_array__", None)
@@ -103,7 +104,8 @@ def checked_leaves(what: str, tree: Any) -> tuple[list[Any], Any]:
             except TypeError:
                 path = pytree.keystr(paths_of(treedef)[i])
                 raise TypeError(
-                    f"{what}{path} is {x!r} of type {type(x)}, which is not a valid type: pass arrays, numbers and containers "
+                    f"{what}{path} is {x!r} of type {type(x)}, which is not a valid type: pass arrays, numbers and "
+                    f"containers "
                     "of them, and close over other values (lambda, functools.partial)."
                 ) from None
     return leaves, treedef
@@ -121,7 +123,7 @@ def concrete_int(x: Any, message: str) -> int:
     return int(x)
 
 
-# -- types of carries and branches ---------------------------------------------------------------------------------------
+# -- types of carries and branches -----------------------------------------------------------------------------------
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
@@ -175,7 +177,8 @@ def check_carry(
     where = f"The body is {functions.described(fun)}."
     if before != after:
         raise TypeError(
-            f"{what} body function carry input and carry output must have the same pytree structure, but they differ:\n\n"
+            f"{what} body function carry input and carry output must have the same pytree structure, but they "
+            f"differ:\n\n"
             + "\n".join(_tree_differences(f"the input carry {name}", before, "the carry output", after))
             + f"\n\n{where} Revise it so that the carry output has the structure of the carry input."
         )
@@ -184,7 +187,8 @@ def check_carry(
         if not same_type(a, b):
             leaf = f"{name}{pytree.keystr(path)}"
             lines.append(
-                f"The input carry {'component ' if path else ''}{leaf} has type {a.str_short(False)} but the corresponding "
+                f"The input carry {'component ' if path else ''}{leaf} has type {a.str_short(False)} but the "
+                f"corresponding "
                 f"output carry component has type {b.str_short(False)}, so the {_difference(a, b)} do not match. "
                 f"{_remedy(leaf, a, b)}"
             )
@@ -203,7 +207,9 @@ def _difference(a: ShapedArray, b: ShapedArray) -> str:
 
 def _remedy(leaf: str, a: ShapedArray, b: ShapedArray) -> str:
     if a.shape == b.shape:
-        return f"Write .astype({a.dtype}) on what the body returns for {leaf}, or .astype({b.dtype}) on the initial value."
+        return (
+            f"Write .astype({a.dtype}) on what the body returns for {leaf}, or .astype({b.dtype}) on the initial value."
+        )
     return f"Make the initial value of {leaf} of shape {b.shape}, or what the body returns of shape {a.shape}."
 
 
@@ -235,9 +241,14 @@ def check_branches(what: str, names: Sequence[str], funs: Sequence[Any], bodies:
         for path, a, b in zip(paths_of(first.out_tree), first.out_avals, body.out_avals):
             if not same_type(a, b):
                 at = f" at {pytree.keystr(path)}" if path else ""
-                cure = f"Write .astype({a.dtype}) on that of {names[i]}." if a.shape == b.shape else "Broadcast one of them."
+                cure = (
+                    f"Write .astype({a.dtype}) on that of {names[i]}."
+                    if a.shape == b.shape
+                    else "Broadcast one of them."
+                )
                 lines.append(
-                    f"The output of {names[0]}{at} has type {a.str_short(False)} but the corresponding output of {names[i]} has "
+                    f"The output of {names[0]}{at} has type {a.str_short(False)} but the corresponding output of "
+                    f"{names[i]} has "
                     f"type {b.str_short(False)}, so the {_difference(a, b)} do not match. {cure}"
                 )
         if lines:
@@ -246,7 +257,7 @@ def check_branches(what: str, names: Sequence[str], funs: Sequence[Any], bodies:
             )
 
 
-# -- jaxprs rearranged -------------------------------------------------------------------------------------------------
+# -- jaxprs rearranged -----------------------------------------------------------------------------------------------
 
 
 def rearranged(jaxpr: Jaxpr, invars: Sequence[Any], outvars: Sequence[Any]) -> Jaxpr:
@@ -299,9 +310,7 @@ def _forced_linear(split: LinearizedJaxpr, wanted: Sequence[bool], splits: bool)
             kept.append(next(known))
     new_primal = rearranged(primal, primal.invars, [*kept, *primal.outvars[n_known:], *moved])
     invars = [*tangent.invars[:n], *moved_vars, *tangent.invars[n:]]
-    return LinearizedJaxpr(
-        new_primal, split.consts, rearranged(tangent, invars, outvars), n + len(moved), list(wanted)
-    )
+    return LinearizedJaxpr(new_primal, split.consts, rearranged(tangent, invars, outvars), n + len(moved), list(wanted))
 
 
 def zeros_jaxpr(aval: ShapedArray) -> Jaxpr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 _INDEX = ShapedArray((), dtypes.as_dtype("int32"))
 
-# -- the functions -------------------------------------------------------------------------------------------------------
+# -- the functions ---------------------------------------------------------------------------------------------------
 
 
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = ..., linear: Any = None) -> Any:
@@ -80,7 +81,8 @@ def _predicate(pred: Any) -> Any:
         raise TypeError(f"Pred must be a scalar, got {pred!r} of type {type(pred)}") from None
     if aval.shape:
         raise TypeError(
-            f"Pred must be a scalar, got {pred} of shape {aval.shape}. Reduce it with .any() or .all(), select elementwise "
+            f"Pred must be a scalar, got {pred} of shape {aval.shape}. Reduce it with .any() or .all(), select "
+            f"elementwise "
             "with numpy.where, or map cond over it with vmap."
         )
     kind = dtypes.kind(aval.dtype)
@@ -124,7 +126,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         raise ValueError("Empty branch sequence: switch needs at least one function.")
     aval = shaped(index)
     if aval.shape:
-        raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}; map switch over it with vmap.")
+        raise TypeError(
+            f"Branch index must be scalar, got {index} of shape {aval.shape}; map switch over it with vmap."
+        )
     if dtypes.kind(aval.dtype) not in "iu":
         raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype}")
     if len(branches) == 1:
@@ -169,7 +173,7 @@ def _with_common_types(bodies: Sequence[common.Body]) -> tuple[tuple[Jaxpr, ...]
     for body in bodies:
         places = tuple([position[id(c)] for c in body.consts])
         key = ("branch", len(consts), places, tuple(strong), tuple([shaped(c) for c in consts]))
-        branches.append(body.jaxpr.memo(key, lambda: _branch(body, places, consts, strong)))
+        branches.append(body.jaxpr.memo(key, functools.partial(_branch, body, places, consts, strong)))
     return tuple(branches), consts
 
 
@@ -201,7 +205,7 @@ def _equation(primitive: Primitive, invars: list[Any], outvars: list[Any], param
     return JaxprEqn(primitive, invars, outvars, params)
 
 
-# -- the primitive: operands are the index (int32) and what every branch takes -------------------------------------------
+# -- the primitive: operands are the index (int32) and what every branch takes ---------------------------------------
 
 
 def _cond_avals(index: ShapedArray, *ops: ShapedArray, branches: tuple[Jaxpr, ...]) -> list[ShapedArray]:

@@ -18,7 +18,7 @@ from xtrace.transforms.linearize import Tape, split_linear_jaxpr
 from xtrace.transforms.staging import Transformed, closed_call_operands, memo_transformed, trace_to_jaxpr
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
 
-# -- the functions -------------------------------------------------------------------------------------------------------
+# -- the functions ---------------------------------------------------------------------------------------------------
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -69,7 +69,8 @@ def _while(
     (out,) = cond.out_avals
     if out.shape or not dtypes.is_bool(out.dtype):
         raise TypeError(
-            f"cond_fun must return a boolean scalar, but got output type {out.str_short(False)}. Compare it with something, "
+            f"cond_fun must return a boolean scalar, but got output type {out.str_short(False)}. Compare it with "
+            f"something, "
             "or reduce it with .any() or .all()."
         )
     outs = while_p.bind(
@@ -111,9 +112,13 @@ def fori_loop(
     low, high = shaped(lower), shaped(upper)
     for name, aval in (("lower", low), ("upper", high)):
         if dtypes.kind(aval.dtype) not in "iu":
-            raise TypeError(f"lower and upper arguments to fori_loop must be integers, but {name} is of type {aval.dtype}.")
+            raise TypeError(
+                f"lower and upper arguments to fori_loop must be integers, but {name} is of type {aval.dtype}."
+            )
         if aval.shape:
-            raise TypeError(f"lower and upper arguments to fori_loop must be scalars, but {name} has shape {aval.shape}.")
+            raise TypeError(
+                f"lower and upper arguments to fori_loop must be scalars, but {name} has shape {aval.shape}."
+            )
     dtype = low.dtype
     if low.dtype != high.dtype:
         dtype, weak = dtypes.promote(((low.dtype, low.weak_type), (high.dtype, high.weak_type)))
@@ -143,7 +148,8 @@ def fori_loop(
         return out
     if unroll is not None and unroll is not False and unroll != 1:
         raise ValueError(
-            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: they are traced here. Mark them as "
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known: they are traced here. Mark "
+            "them as "
             "static (static_argnames of jit), or leave unroll out."
         )
 
@@ -172,7 +178,7 @@ def _not_done(carry: tuple[Any, Any, Any]) -> Any:
     return comparisons.lt(carry[0], carry[1])
 
 
-# -- the primitive: operands are what cond closes over, what body closes over, the carry ---------------------------------
+# -- the primitive: operands are what cond closes over, what body closes over, the carry -----------------------------
 
 
 def _while_avals(*avals: ShapedArray, body_jaxpr: Jaxpr, **_: Any) -> list[ShapedArray]:
@@ -191,25 +197,16 @@ def _parts(operands: Any, cond_nconsts: int, body_nconsts: int) -> tuple[Any, An
     return operands[:cond_nconsts], operands[cond_nconsts:n], operands[n:]
 
 
-def carry_nonzeros(
-    flags: list[bool], n_lead: int, n_carry: int, outs_of: Callable[[tuple[bool, ...]], Any]
-) -> tuple[bool, ...]:
-    """Grow the carry's flags, at `n_lead` and after, until the body's outputs ask for no more."""
-    flags = list(flags)
-    while True:
-        outs = outs_of(tuple(flags))
-        grown = [f or bool(o) for f, o in zip(flags[n_lead : n_lead + n_carry], outs)]
-        if grown == flags[n_lead : n_lead + n_carry]:
-            return tuple(flags)
-        flags[n_lead : n_lead + n_carry] = grown
-
-
 def _while_jvp(
-    primals: list[Any], tangents: list[Any], *, cond_nconsts: int, cond_jaxpr: Jaxpr, body_nconsts: int, body_jaxpr: Jaxpr
+    primals: list[Any],
+    tangents: list[Any],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: Jaxpr,
+    body_nconsts: int,
+    body_jaxpr: Jaxpr,
 ) -> Any:
-    args, nonzeros, params = _derivative(
-        primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr
-    )
+    args, nonzeros, params = _derivative(primals, tangents, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr)
     n = len(body_jaxpr.outvars)
     results = while_p.bind(*args, **params)
     outs, rest = results[:n], iter(results[n:])
@@ -224,7 +221,7 @@ def _derivative(
     _, const_tangents, carry_tangents = _parts(tangents, cond_nconsts, body_nconsts)
     n = len(carry)
     flags = [type(t) is not Zero for t in (*const_tangents, *carry_tangents)]
-    nonzeros = carry_nonzeros(flags, body_nconsts, n, lambda f: jvp_jaxpr(body_jaxpr, f).outs)
+    nonzeros = scans.grown(flags, body_nconsts, n, lambda f: jvp_jaxpr(body_jaxpr, f).outs)
     wanted = nonzeros[body_nconsts:]
     derivative, consts, _ = jvp_jaxpr(body_jaxpr, nonzeros, wanted)
     lead = len(consts) + body_nconsts
@@ -232,7 +229,12 @@ def _derivative(
 
     def arrange() -> tuple[Jaxpr, Jaxpr]:
         v = derivative.invars
-        invars = [*v[:lead], *v[lead + n : lead + n + n_const_tangents], *v[lead : lead + n], *v[lead + n + n_const_tangents :]]
+        invars = [
+            *v[:lead],
+            *v[lead + n : lead + n + n_const_tangents],
+            *v[lead : lead + n],
+            *v[lead + n + n_const_tangents :],
+        ]
         tangent_vars = [_var(v) for v, w in zip(body_jaxpr.outvars, wanted) if w]
         return (
             common.rearranged(derivative, invars, derivative.outvars),
@@ -248,9 +250,7 @@ def _derivative(
         *carry,
         *[instantiate(t) for t, w in zip(carry_tangents, wanted) if w],
     ]
-    params = dict(
-        cond_nconsts=cond_nconsts, cond_jaxpr=cond, body_nconsts=lead + n_const_tangents, body_jaxpr=body
-    )
+    params = dict(cond_nconsts=cond_nconsts, cond_jaxpr=cond, body_nconsts=lead + n_const_tangents, body_jaxpr=body)
     return args, wanted, params
 
 
@@ -277,7 +277,7 @@ def _while_on_tape(
     cond_consts, body_consts, carry = _parts(args, cond_nconsts, body_nconsts)
     n = len(carry)
     flags = [tape.owns(x) for x in (*body_consts, *carry)]
-    linear = carry_nonzeros(flags, body_nconsts, n, lambda f: split_linear_jaxpr(body_jaxpr, f).out_nonzeros)
+    linear = scans.grown(flags, body_nconsts, n, lambda f: split_linear_jaxpr(body_jaxpr, f).out_nonzeros)
     outs = tape.record(while_p, args, params)
     kept = [not lin for lin in linear[body_nconsts:]]
     if not any(kept):
@@ -304,16 +304,24 @@ def _while_on_tape(
 
 def _while_transpose(cts: list[Any], *args: Any, **_: Any) -> list[Any]:
     raise ValueError(
-        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop values: how "
-        "many intermediate values it would have to keep is not known. Use lax.scan, or fori_loop with start and stop values "
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with dynamic start/stop "
+        "values: how "
+        "many intermediate values it would have to keep is not known. Use lax.scan, or fori_loop with start and stop "
+        "values "
         "that are Python numbers; forward mode (jvp, jacfwd) works."
     )
 
 
 def _while_batch(
-    axis: MappedAxis, args: list[Any], dims: list[int | None], *, cond_nconsts: int, cond_jaxpr: Jaxpr, body_nconsts: int,
+    axis: MappedAxis,
+    args: list[Any],
+    dims: list[int | None],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: Jaxpr,
+    body_nconsts: int,
     body_jaxpr: Jaxpr,
-) -> Any:  # fmt: skip
+) -> Any:
     cond_consts, body_consts, carry = _parts(args, cond_nconsts, body_nconsts)
     cond_dims, body_dims, carry_dims = _parts(tuple(dims), cond_nconsts, body_nconsts)
     n = len(carry)
@@ -335,9 +343,14 @@ def _while_batch(
     body_consts, cond_consts = [*body_extra, *body_consts], [*cond_extra, *cond_consts]
     if not pred_mapped:
         outs = while_p.bind(
-            *cond_consts, *body_consts, *carry, cond_nconsts=len(cond_consts), cond_jaxpr=cond,
-            body_nconsts=len(body_consts), body_jaxpr=body,
-        )  # fmt: skip
+            *cond_consts,
+            *body_consts,
+            *carry,
+            cond_nconsts=len(cond_consts),
+            cond_jaxpr=cond,
+            body_nconsts=len(body_consts),
+            body_jaxpr=body,
+        )
         return outs, out_dims
     # Elements end at different times: the loop runs until the last has ended, and those that have keep their values.
     # The condition's value is carried along, so that it is computed once a step.
@@ -346,9 +359,15 @@ def _while_batch(
     step = memo_transformed(body, ("while batch", cond, n_cond, axis.size), _masked_body, cond, n_cond, axis.size)
     any_left = body.memo(("while any", axis.size), lambda: _any_left(axis.size, [v.aval for v in body.outvars]))
     outs = while_p.bind(
-        *cond_consts, *body_consts, *first, *carry, cond_nconsts=0, cond_jaxpr=any_left,
-        body_nconsts=n_cond + n_body, body_jaxpr=step.jaxpr,
-    )  # fmt: skip
+        *cond_consts,
+        *body_consts,
+        *first,
+        *carry,
+        cond_nconsts=0,
+        cond_jaxpr=any_left,
+        body_nconsts=n_cond + n_body,
+        body_jaxpr=step.jaxpr,
+    )
     return outs[1:], out_dims
 
 
@@ -360,7 +379,10 @@ def _masked_body(body: Jaxpr, cond: Jaxpr, n_cond: int, size: int) -> Transforme
         cond_consts, body_consts = args[:n_cond], args[n_cond : n_cond + n_body]
         running, *carry = args[n_cond + n_body :]
         new = eval_jaxpr(body, (), *body_consts, *carry)
-        kept = [selection.select_n(_rows(running, new_x), old, common.cast(new_x, shaped(old))) for old, new_x in zip(carry, new)]
+        kept = [
+            selection.select_n(_rows(running, new_x), old, common.cast(new_x, shaped(old)))
+            for old, new_x in zip(carry, new)
+        ]
         return [*eval_jaxpr(cond, (), *cond_consts, *kept), *kept]
 
     pred = ShapedArray((size,), dtypes.bool_)

@@ -19,7 +19,7 @@ from xtrace.transforms.linearize import LinearizedJaxpr, Tape, linearize_jaxpr, 
 from xtrace.transforms.staging import Transformed, closed_call_operands, memo_transformed, trace_to_jaxpr
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
 
-# -- the functions -------------------------------------------------------------------------------------------------------
+# -- the functions ---------------------------------------------------------------------------------------------------
 
 
 def scan(
@@ -34,7 +34,8 @@ def scan(
     """Apply `f(carry, x) -> (carry, y)` along the leading axis of `xs`, and stack the ys.
 
     Args:
-      f: a function of the carry and one element; it returns the next carry, of the same structure and types, and a result.
+      f: a function of the carry and one element; it returns the next carry, of the same structure and types, and a
+        result.
       init: the first carry, an array or a pytree of arrays.
       xs: arrays with leading axes of one size, in any structure; None: `f` gets None, and `length` says how often.
       length: number of steps.
@@ -58,7 +59,16 @@ def scan(
 
 
 def run_scan(
-    what: str, owner: Any, f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: int | bool, split: bool, argument: int
+    what: str,
+    owner: Any,
+    f: Any,
+    init: Any,
+    xs: Any,
+    length: Any,
+    reverse: bool,
+    unroll: int | bool,
+    split: bool,
+    argument: int,
 ) -> Any:
     """scan, for `f` made from the user's function `owner`, whose parameter number `argument` is the carry."""
     carry, carry_tree = common.checked_leaves(f"{what}: init", init)
@@ -119,7 +129,9 @@ def _pair(what: str, owner: Any, body: common.Body) -> tuple[Any, Any]:
 
 def _length(what: str, leaves: Sequence[Any], tree: Any, length: Any) -> int:
     avals = [shaped(x) for x in leaves]
-    for x, a, path in zip(leaves, avals, common.paths_of(tree) if any(not a.shape for a in avals) else [()] * len(avals)):
+    for x, a, path in zip(
+        leaves, avals, common.paths_of(tree) if any(not a.shape for a in avals) else [()] * len(avals)
+    ):
         if not a.shape:
             from xtrace.core import pytree
 
@@ -128,7 +140,8 @@ def _length(what: str, leaves: Sequence[Any], tree: Any, length: Any) -> int:
     if length is not None:
         n = common.concrete_int(
             length,
-            f"The `length` argument to `{what}` expects a concrete `int` value. For scan-like iteration with a dynamic length, "
+            f"The `length` argument to `{what}` expects a concrete `int` value. For scan-like iteration with a "
+            f"dynamic length, "
             "use `while_loop` or `fori_loop`.",
         )
         if any(s != n for s in sizes):
@@ -164,7 +177,9 @@ def _python_scan(f: Any, carry: Any, leaves: list[Any], tree: Any, n: int, rever
         ys.append(common.flatten(y))
     if reverse:
         ys.reverse()
-    stacked = [joining.concatenate([shapes.expand_dims(y, (0,)) for y in column], 0) for column in zip(*[y for y, _ in ys])]
+    stacked = [
+        joining.concatenate([shapes.expand_dims(y, (0,)) for y in column], 0) for column in zip(*[y for y, _ in ys])
+    ]
     return carry, ys[0][1].unflatten(stacked)
 
 
@@ -225,7 +240,7 @@ def _mapped(f: Any, xs: Any, size: int) -> Any:
     return out_trees[0].unflatten([move_axis(o, d, 0, size) for o, d in zip(outs, dims)])
 
 
-# -- the primitive: operands are what the body closes over, the carry, the arrays scanned over -------------------------
+# -- the primitive: operands are what the body closes over, the carry, the arrays scanned over -----------------------
 
 
 def _scan_avals(*avals: ShapedArray, jaxpr: Jaxpr, length: int, num_carry: int, **_: Any) -> list[ShapedArray]:
@@ -239,16 +254,18 @@ scan_p.holds_jaxprs = True
 scan_p.effects = lambda avals, params: params["jaxpr"].effects
 
 
-def _grown(flags: Sequence[bool], n_lead: int, n_carry: int, outs_of: Callable[[tuple[bool, ...]], Any]) -> tuple[bool, ...]:
+def grown(
+    flags: Sequence[bool], n_lead: int, n_carry: int, outs_of: Callable[[tuple[bool, ...]], Any]
+) -> tuple[bool, ...]:
     """Grow the carry's flags, at `n_lead` and after, until the body's outputs ask for no more."""
-    grown = list(flags)
+    current = list(flags)
     while True:
-        outs = outs_of(tuple(grown))
-        before = grown[n_lead : n_lead + n_carry]
+        outs = outs_of(tuple(current))
+        before = current[n_lead : n_lead + n_carry]
         after = [f or bool(o) for f, o in zip(before, outs)]
         if after == before:
-            return tuple(grown)
-        grown[n_lead : n_lead + n_carry] = after
+            return tuple(current)
+        current[n_lead : n_lead + n_carry] = after
 
 
 def _parts(operands: Any, num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:
@@ -256,9 +273,11 @@ def _parts(operands: Any, num_consts: int, num_carry: int) -> tuple[Any, Any, An
     return operands[:num_consts], operands[num_consts:n], operands[n:]
 
 
-def _scan_jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+def _scan_jvp(
+    primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+) -> Any:
     flags = [type(t) is not Zero for t in tangents]
-    nonzeros = _grown(flags, num_consts, num_carry, lambda f: jvp_jaxpr(jaxpr, f).outs)
+    nonzeros = grown(flags, num_consts, num_carry, lambda f: jvp_jaxpr(jaxpr, f).outs)
     n_outs = len(jaxpr.outvars)
     carry_nz = nonzeros[num_consts : num_consts + num_carry]
     derivative, extra, out_nz = jvp_jaxpr(jaxpr, nonzeros, (*carry_nz, *[False] * (n_outs - num_carry)))
@@ -277,8 +296,10 @@ def _scan_jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, num_cons
 
     body = derivative.memo(("scan jvp", num_consts, num_carry), arrange)
     operands = [*extra]
-    for p, t, nz in (
-        zip(_parts(primals, num_consts, num_carry), _parts(tangents, num_consts, num_carry), _parts(nonzeros, num_consts, num_carry))
+    for p, t, nz in zip(
+        _parts(primals, num_consts, num_carry),
+        _parts(tangents, num_consts, num_carry),
+        _parts(nonzeros, num_consts, num_carry),
     ):
         operands += [*p, *[instantiate(x) for x, keep in zip(t, nz) if keep]]
     results = scan_p.bind(
@@ -290,7 +311,7 @@ def _scan_jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, num_cons
     return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, out_nz)]
 
 
-# -- linearization: the body is split in two, and what the linear half needs of the other is stacked ---------------------
+# -- linearization: the body is split in two, and what the linear half needs of the other is stacked -----------------
 
 
 class _Residuals:
@@ -302,7 +323,9 @@ class _Residuals:
 
     __slots__ = ("primal", "sources", "hoisted", "tangent")
 
-    def __init__(self, split: LinearizedJaxpr, num_consts: int, num_carry: int, n_lin_consts: int, n_lin_carry: int) -> None:
+    def __init__(
+        self, split: LinearizedJaxpr, num_consts: int, num_carry: int, n_lin_consts: int, n_lin_carry: int
+    ) -> None:
         primal = split.primal
         n_outs = len(primal.outvars) - split.num_residuals
         n_known_carry = num_carry
@@ -348,7 +371,9 @@ class _Residuals:
             split.tangent, [*fixed, *lin_consts, *lin_carry, *lin_xs, *stacked], split.tangent.outvars
         )
 
-    def values(self, operands: Sequence[Any], num_consts: int, num_carry: int, ys: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def values(
+        self, operands: Sequence[Any], num_consts: int, num_carry: int, ys: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
         """(residuals that stay the same, residuals to scan over), given the operands and stacked results."""
         consts, _, xs = _parts(operands, num_consts, num_carry)
         hoisted = eval_jaxpr(self.hoisted, (), *consts) if self.hoisted is not None else []
@@ -358,9 +383,12 @@ class _Residuals:
 
 
 def _run_halves(
-    tape: Tape, split: LinearizedJaxpr, known: Sequence[Sequence[Any]], linear: Sequence[Sequence[Any]], n_known_carry_out: int,
+    tape: Tape,
+    split: LinearizedJaxpr,
+    known: Sequence[Sequence[Any]],
+    linear: Sequence[Sequence[Any]],
     params: dict[str, Any],
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+) -> tuple[list[Any], list[Any]]:
     """Scan the known half of a body, and record the scan of its linear half; returns what each gives.
 
     known, linear: the operands of each half (consts, carry, xs).
@@ -391,7 +419,7 @@ def _scan_linearize(
     tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
 ) -> Any:
     flags = [type(t) is not Zero for t in tangents]
-    nonzeros = _grown(flags, num_consts, num_carry, lambda f: linearize_jaxpr(jaxpr, f).out_nonzeros)
+    nonzeros = grown(flags, num_consts, num_carry, lambda f: linearize_jaxpr(jaxpr, f).out_nonzeros)
     split = linearize_jaxpr(jaxpr, nonzeros)
     carry_nz = nonzeros[num_consts : num_consts + num_carry]
     split = common.forced_linear(split, [*carry_nz, *split.out_nonzeros[num_carry:]], False)
@@ -399,7 +427,7 @@ def _scan_linearize(
         [t for t, nz in zip(ts, nzs) if nz]
         for ts, nzs in zip(_parts(tangents, num_consts, num_carry), _parts(nonzeros, num_consts, num_carry))
     ]
-    outs, touts = _run_halves(tape, split, _parts(primals, num_consts, num_carry), linear, num_carry, params)
+    outs, touts = _run_halves(tape, split, _parts(primals, num_consts, num_carry), linear, params)
     rest = iter(touts)
     return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, split.out_nonzeros)]
 
@@ -408,20 +436,23 @@ def _scan_on_tape(
     tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
 ) -> list[Any]:
     flags = [tape.owns(x) for x in args]
-    linear = _grown(flags, num_consts, num_carry, lambda f: split_linear_jaxpr(jaxpr, f).out_nonzeros)
+    linear = grown(flags, num_consts, num_carry, lambda f: split_linear_jaxpr(jaxpr, f).out_nonzeros)
     split = split_linear_jaxpr(jaxpr, linear)
     carry_linear = linear[num_consts : num_consts + num_carry]
     split = common.forced_linear(split, [*carry_linear, *split.out_nonzeros[num_carry:]], True)
     halves = [
-        [[x for x, lin in zip(xs, lins) if bool(lin) == want] for xs, lins in zip(_parts(args, num_consts, num_carry), _parts(linear, num_consts, num_carry))]
+        [
+            [x for x, lin in zip(xs, lins) if bool(lin) == want]
+            for xs, lins in zip(_parts(args, num_consts, num_carry), _parts(linear, num_consts, num_carry))
+        ]
         for want in (False, True)
     ]
-    known, outs = _run_halves(tape, split, halves[0], halves[1], num_carry, params)
+    known, outs = _run_halves(tape, split, halves[0], halves[1], params)
     k, it = iter(known), iter(outs)
     return [next(it) if lin else next(k) for lin in split.out_nonzeros]
 
 
-# -- transposition: the linear scan, run backwards, with sums of the constants' cotangents in the carry ------------------
+# -- transposition: the linear scan, run backwards, with sums of the constants' cotangents in the carry --------------
 
 
 def _scan_transpose(
@@ -438,21 +469,40 @@ def _scan_transpose(
     def arrives(flags: tuple[bool, ...]) -> list[bool]:
         return transpose_jaxpr(jaxpr, linear, flags).outs[n_lin_consts : n_lin_consts + num_carry]
 
-    flags = _grown([*[type(c) is not Zero for c in ct_carry], *ys_nz], 0, num_carry, arrives)
+    flags = grown([*[type(c) is not Zero for c in ct_carry], *ys_nz], 0, num_carry, arrives)
     step = memo_transformed(
-        jaxpr, ("scan transpose", num_consts, num_carry, linear, flags), _transposed_body, num_consts, num_carry, linear, flags
+        jaxpr,
+        ("scan transpose", num_consts, num_carry, linear, flags),
+        _transposed_body,
+        num_consts,
+        num_carry,
+        linear,
+        flags,
     )
     body, extra, (const_arrives, xs_arrives) = step
     known_consts = [x for x in consts if type(x) is not UndefinedPrimal]
     known_xs = [x for x in xs if type(x) is not UndefinedPrimal]
-    sums = [instantiate(Zero(x.aval.tangent())) for x, a in zip([c for c in consts if type(c) is UndefinedPrimal], const_arrives) if a]
+    sums = [
+        instantiate(Zero(x.aval.tangent()))
+        for x, a in zip([c for c in consts if type(c) is UndefinedPrimal], const_arrives)
+        if a
+    ]
     carried = [instantiate(c) for c, f in zip(ct_carry, flags) if f]
     given = [c for c in ct_ys if type(c) is not Zero]
     results = scan_p.bind(
-        *extra, *known_consts, *sums, *carried, *known_xs, *given,
-        jaxpr=body, num_consts=len(extra) + len(known_consts), num_carry=len(sums) + len(carried), reverse=not reverse,
-        length=length, **params,
-    )  # fmt: skip
+        *extra,
+        *known_consts,
+        *sums,
+        *carried,
+        *known_xs,
+        *given,
+        jaxpr=body,
+        num_consts=len(extra) + len(known_consts),
+        num_carry=len(sums) + len(carried),
+        reverse=not reverse,
+        length=length,
+        **params,
+    )
     it = iter(results)
     arrive_c = iter(const_arrives)
     out = [(next(it) if next(arrive_c) else None) if lin else None for lin in const_linear]
@@ -466,7 +516,8 @@ def _scan_transpose(
 def _transposed_body(
     jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: tuple[bool, ...], flags: tuple[bool, ...]
 ) -> Transformed:
-    """The body (known consts; sums, carry cotangents; known xs, ys cotangents) -> (sums, carry cotangents; xs cotangents)."""
+    """The body (known consts; sums, carry cotangents; known xs, ys cotangents) -> (sums, carry cotangents; xs "
+    "cotangents)."""
     transposed, extra, arrives = transpose_jaxpr(jaxpr, linear, flags)
     n_lin_consts = sum(linear[:num_consts])
     const_arrives, carry_arrives, xs_arrives = _parts(arrives, n_lin_consts, num_carry)
@@ -480,7 +531,13 @@ def _transposed_body(
     def step(*args: Any) -> list[Any]:
         it = iter(args)
         take = lambda n: [next(it) for _ in range(n)]  # noqa: E731
-        more, known, sums, carried, known_xs = take(len(extra)), take(n_known_consts), take(n_sums), take(n_carried), take(n_known_xs)
+        more, known, sums, carried, known_xs = (
+            take(len(extra)),
+            take(n_known_consts),
+            take(n_sums),
+            take(n_carried),
+            take(n_known_xs),
+        )
         results = iter(eval_jaxpr(transposed, (), *more, *known, *known_xs, *carried, *it))
         new_sums = [add_tangents(s, next(results)) for s in sums]
         new_carry = []
@@ -505,7 +562,14 @@ def _transposed_body(
 
 
 def _scan_batch(
-    axis: MappedAxis, args: list[Any], dims: list[int | None], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+    axis: MappedAxis,
+    args: list[Any],
+    dims: list[int | None],
+    *,
+    jaxpr: Jaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
 ) -> Any:
     consts, carry, xs = _parts(args, num_consts, num_carry)
     const_dims, carry_dims, xs_dims = _parts(dims, num_consts, num_carry)
@@ -519,12 +583,14 @@ def _scan_batch(
         wanted = (*mapped, *[False] * n_ys)
         return [d is not None for d in batch_jaxpr(jaxpr, axis, in_dims(mapped), wanted).outs[:num_carry]]
 
-    mapped = _grown([d is not None for d in carry_dims], 0, num_carry, outs_of)
+    mapped = grown([d is not None for d in carry_dims], 0, num_carry, outs_of)
     body, extra, out_dims = batch_jaxpr(jaxpr, axis, in_dims(mapped), (*mapped, *[False] * n_ys))
     consts = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(consts, const_dims)]
     carry = [move_axis(x, d, 0, axis.size) if m else x for x, d, m in zip(carry, carry_dims, mapped)]
     xs = [x if d is None else move_axis(x, d, 1, axis.size) for x, d in zip(xs, xs_dims)]
-    outs = scan_p.bind(*extra, *consts, *carry, *xs, jaxpr=body, num_consts=len(extra) + num_consts, num_carry=num_carry, **params)
+    outs = scan_p.bind(
+        *extra, *consts, *carry, *xs, jaxpr=body, num_consts=len(extra) + num_consts, num_carry=num_carry, **params
+    )
     return outs, [*[0 if m else None for m in mapped], *[None if d is None else d + 1 for d in out_dims[num_carry:]]]
 
 
