@@ -310,7 +310,7 @@ def _static_int(x: Any, what: str) -> int:
     try:
         return operator.index(x)
     except errors.TracerIntegerConversionError as e:
-        raise errors.ConcretizationTypeError(x, wanted=f"int ({what})") from e
+        raise errors.ConcretizationTypeError(x, f"It is {what}, which decides about a shape.", wanted="int") from e
 
 
 def _sizes(name: str, given: Any, size: int, equal: bool) -> tuple[int, ...]:
@@ -475,8 +475,8 @@ def _repeat(x: Any, repeats: Any, axis: int, total: int | None) -> Any:
         if total is None:
             raise errors.ConcretizationTypeError(
                 repeats,
-                wanted="a concrete number of repeats: the size of the result depends on it. "
-                "Pass total_repeat_length to repeat, or make repeats static",
+                "The number of repeats decides about the result's shape. "
+                "Pass total_repeat_length to repeat, or make repeats static.",
             )
         return _repeat_traced(x, repeats, axis=axis, total=total)
     counts = np.ravel(np.asarray(known))

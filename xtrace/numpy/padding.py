@@ -113,7 +113,7 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
             given = np.asarray(pad_width)
         except errors.TracerArrayConversionError:
             raise errors.ConcretizationTypeError(
-                _first_tracer(pad_width), wanted="int (pad_width of pad decides about the result's shape)"
+                _first_tracer(pad_width), "pad_width of pad decides about the result's shape.", wanted="int"
             ) from None
         except ValueError:
             raise TypeError(f"`pad_width` entries must be the same shape: {pad_width}") from None
@@ -374,8 +374,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     x = as_array("trim_zeros", filt)
     concrete = x.to_concrete_value() if isinstance(x, Tracer) else x
     if concrete is None or isinstance(concrete, Tracer):
-        wanted = "a value (the `filt` argument of trim_zeros decides about the result's shape)"
-        raise errors.ConcretizationTypeError(x, wanted=wanted)
+        raise errors.ConcretizationTypeError(x, "The `filt` argument of trim_zeros decides about the result's shape.")
     if not isinstance(trim, str):
         raise TypeError(f"trim is a string: 'f', 'b' or 'fb', got {trim!r}")
     axes = tuple(range(x.ndim)) if axis is None else canonical_axes(axis, x.ndim)
