@@ -6,6 +6,10 @@ EXEMPT: dict[str, str] = {
     "lax.AccuracyMode": _OPTIONS,
     "lax.RoundingMethod": _OPTIONS,
     "lax.Tolerance": _OPTIONS,
+    **dict.fromkeys(
+        [f"numpy.{name}" for name in "array_repr array_str get_printoptions printoptions set_printoptions".split()],
+        "text, not arrays; tested in tests/numpy/test_inspecting.py",
+    ),
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }
 
