@@ -14,6 +14,15 @@ def _itself(x: Any) -> Any:
     return x
 
 
+def refuse_complex(name: str, error: type[Exception] = TypeError) -> Callable[..., Any]:
+    """What a function does with complex numbers that it isn't defined for."""
+
+    def refuse(*args: Any) -> Any:
+        raise error(f"{name} does not support complex numbers: take their .real or .imag, or abs(x), first")
+
+    return refuse
+
+
 def _lexicographic(compare: Primitive) -> Callable[[Any, Any], Any]:
     """A comparison of complex numbers: by real part, by imaginary part where those are equal."""
 
@@ -34,12 +43,13 @@ def _binary(name: str, primitive: Primitive, doc: str, to: str = "", by_kind: By
 #: The functions of two operands by name, for the operators.
 BINARY: dict[str, Binary] = {}
 
-_INTEGERS_ARE_WHOLE = {"b": _itself, "i": _itself, "u": _itself}
+_INTEGERS_ARE_WHOLE = {"biu": _itself}
 
 exp = unary("exp", el.exp_p, "Exponential: e to the power x.")
 exp2 = unary("exp2", el.exp2_p, "2 to the power x.")
 expm1 = unary("expm1", el.expm1_p, "exp(x) - 1, accurate near 0.")
 log = unary("log", el.log_p, "Natural logarithm.")
+log2 = unary("log2", el.log2_p, "Logarithm to base 2.")
 log1p = unary("log1p", el.log1p_p, "log(1 + x), accurate near 0.")
 sin = unary("sin", el.sin_p, "Sine of x in radians.")
 cos = unary("cos", el.cos_p, "Cosine of x in radians.")
@@ -55,11 +65,11 @@ arccosh = acosh = unary("arccosh", el.acosh_p, "Inverse of the hyperbolic cosine
 arctanh = atanh = unary("arctanh", el.atanh_p, "Inverse of the hyperbolic tangent.")
 sqrt = unary("sqrt", el.sqrt_p, "Square root; NaN for negative real numbers.")
 cbrt = unary("cbrt", el.cbrt_p, "Cube root.")
-fabs = unary("fabs", el.abs_p, "Absolute value as a float.")
+fabs = unary("fabs", el.abs_p, "Absolute value as a float.", "inexact", {"c": refuse_complex("fabs")})
 square = unary("square", el.square_p, "x * x.", "numeric")
 negative = unary("negative", el.neg_p, "-x.", "")
-positive = unary("positive", el.neg_p, "+x: x itself.", "", dict.fromkeys("biufc", _itself))
-absolute = unary("absolute", el.abs_p, "Absolute value; the modulus of complex numbers.", "", {"b": _itself, "u": _itself})
+positive = unary("positive", None, "+x: x itself.", "", {"biufc": _itself})
+absolute = unary("absolute", el.abs_p, "Absolute value; the modulus of complex numbers.", "", {"bu": _itself})
 abs = absolute
 sign = unary("sign", el.sign_p, "-1, 0 or 1 by the sign of x; x / |x| for complex numbers.", "")
 floor = unary("floor", el.floor_p, "Largest integer not above x, in the dtype of x.", "", _INTEGERS_ARE_WHOLE)

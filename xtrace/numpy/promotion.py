@@ -104,7 +104,7 @@ _Step = tuple[Any, Any]
 _plans: dict[Any, tuple[_Step, ...]] = {}
 
 
-def _plan(name: str, described: list[Any], to: str) -> tuple[_Step, ...]:
+def _plan(name: str, described: list[Any], to: str, ranks: bool) -> tuple[_Step, ...]:
     """The steps for operands described by their avals, or by their types where they are Python numbers."""
     typed = [
         (dtypes.canonicalize(dtypes.PYTHON_SCALARS[d]), d is not bool) if d in _PYTHON_TYPES else (d.dtype, d.weak_type)
@@ -116,7 +116,7 @@ def _plan(name: str, described: list[Any], to: str) -> tuple[_Step, ...]:
     elif to == "numeric" and dtype == dtypes.bool_:
         dtype = dtypes.canonicalize(dtypes.int64)
     found = [() if d in _PYTHON_TYPES else d.shape for d in described]
-    rank = max([len(s) for s in found])
+    rank = max([len(s) for s in found]) if ranks else 0
     if len({len(s) for s in found if s}) > 1:
         check_rank_promotion(name, found)
     steps: list[_Step] = []
@@ -124,7 +124,7 @@ def _plan(name: str, described: list[Any], to: str) -> tuple[_Step, ...]:
         same = d not in _PYTHON_TYPES and d.dtype == dtype and d.weak_type == weak
         missing = rank - len(shape)
         widened = None
-        if shape and missing:
+        if shape and missing > 0:
             widened = {
                 "shape": (1,) * missing + shape,
                 "broadcast_dimensions": tuple(range(missing, rank)),
@@ -134,10 +134,11 @@ def _plan(name: str, described: list[Any], to: str) -> tuple[_Step, ...]:
     return tuple(steps)
 
 
-def promote(name: str, args: tuple[Any, ...], to: str = "") -> list[Any]:
+def promote(name: str, args: tuple[Any, ...], to: str = "", ranks: bool = True) -> list[Any]:
     """Check that the arguments are arrays or numbers, and bring them to one dtype and rank (scalars stay scalars).
 
     to: "" for their common dtype; "numeric": bool becomes int; "inexact": bool and integers become floats.
+    ranks: False leaves the ranks alone.
     """
     values = []
     described = []
@@ -159,10 +160,10 @@ def promote(name: str, args: tuple[Any, ...], to: str = "") -> list[Any]:
                 aval = aval_of(x)
         values.append(x)
         described.append(aval)
-    key = (*described, to, _enable_x64.value, _dtype_promotion.value, _rank_promotion.value)
+    key = (*described, to, ranks, _enable_x64.value, _dtype_promotion.value, _rank_promotion.value)
     steps = _plans.get(key)
     if steps is None:
-        steps = _plan(name, described, to)
+        steps = _plan(name, described, to, ranks)
         if _rank_promotion.value != "warn":  # a warning comes every time
             if len(_plans) > 10_000:
                 _plans.clear()

@@ -36,6 +36,11 @@ ByKind = dict[str, Any]
 _KEPT = {"": "biufc", "numeric": "iufc", "inexact": "fc"}
 
 
+def _spread(by_kind: ByKind | None) -> ByKind:
+    """One entry a kind: keys may hold several letters."""
+    return {} if by_kind is None else {kind: found for kinds, found in by_kind.items() for kind in kinds}
+
+
 def _compiled_at_first_call(name: str, general: Callable[..., Any]) -> Callable[..., Any]:
     general.__name__ = general.__qualname__ = name
     return composite.compiled(general)
@@ -43,7 +48,7 @@ def _compiled_at_first_call(name: str, general: Callable[..., Any]) -> Callable[
 
 def unary(
     name: str,
-    primitive: Primitive,
+    primitive: Primitive | None,
     doc: str,
     to: str = "inexact",
     by_kind: ByKind | None = None,
@@ -52,7 +57,7 @@ def unary(
 
     by_kind: for dtype kinds that are done differently, the function.
     """
-    special = by_kind or {}
+    special = _spread(by_kind)
     kept = "".join([k for k in _KEPT[to] if k not in special])
     #: aval -> result aval, where no conversion is needed.
     outs: dict[Any, Any] = {}
@@ -64,7 +69,7 @@ def unary(
             function = special.get(dtypes.kind(dtypes.of_value(x)[0]))
             if function is not None:
                 return function(x)
-        return primitive.bind(x)
+        return primitive.bind(x)  # type: ignore[union-attr]
 
     def slow(x: Any) -> Any:
         nonlocal run
@@ -76,7 +81,7 @@ def unary(
         if type(x) is StagedTracer:
             aval = x.aval
             if dtypes.kind(aval.dtype) in kept:
-                outs[aval] = primitive.out_aval((aval,), {})
+                outs[aval] = primitive.out_aval((aval,), {})  # type: ignore[union-attr]
         return out
 
     def ufunc(x: Any, /) -> Any:
@@ -114,7 +119,7 @@ class Binary:
     def __init__(
         self,
         name: str,
-        primitive: Primitive,
+        primitive: Primitive | None,
         doc: str,
         to: str = "",
         by_kind: ByKind | None = None,
@@ -123,7 +128,7 @@ class Binary:
         self.primitive = primitive
         self.doc = doc
         self.kept = _KEPT[to]
-        special = self.by_kind = by_kind or {}
+        special = self.by_kind = _spread(by_kind)
 
         def general(x: Any, y: Any) -> Any:
             x, y = promote(name, (x, y), to)
@@ -131,7 +136,7 @@ class Binary:
                 other = special.get(dtypes.kind(dtypes.of_value(x)[0]))
                 if other is not None:
                     return other.bind(x, y) if isinstance(other, Primitive) else other(x, y)
-            return primitive.bind(x, y)
+            return primitive.bind(x, y)  # type: ignore[union-attr]
 
         self.general = general
         self.run: Callable[[Any, Any], Any] | None = None

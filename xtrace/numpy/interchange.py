@@ -1,0 +1,159 @@
+"""Arrays from and to buffers, texts, files and other libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xtrace.core import dtypes
+from xtrace.numpy.creation import asarray
+
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Make an array of another library's, through the DLPack protocol.
+
+    Args:
+      x: object with `__dlpack__` and `__dlpack_device__`.
+      device: a Device or Sharding to place the array on.
+      copy: True: always copy. False: never, or raise.
+
+    Returns:
+      An array, sharing memory with `x` where that is possible.
+
+    Raises:
+      TypeError: `x` doesn't speak DLPack.
+      ValueError: `copy` is False and a copy is needed.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace.numpy as xnp
+      >>> xnp.from_dlpack(np.arange(3, dtype=np.int32))
+      Array([0, 1, 2], dtype=int32)
+    """
+    from xtrace import dlpack
+
+    return dlpack.from_dlpack(x, device=device, copy=copy)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """Make a 1-D array of the bytes in a buffer.
+
+    Args:
+      buffer: bytes, bytearray, memoryview, or anything with the buffer protocol.
+      dtype: dtype in which the bytes are read.
+      count: number of elements; -1 for all.
+      offset: byte to start at.
+
+    Returns:
+      An array of shape (count,).
+
+    Raises:
+      ValueError: the buffer's size doesn't fit.
+
+    Example:
+      >>> import xtrace.numpy as xnp
+      >>> xnp.frombuffer(bytes([1, 2, 3]), dtype="uint8")
+      Array([1, 2, 3], dtype=uint8)
+    """
+    return asarray(np.frombuffer(buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """Make a 1-D array of the numbers in a text.
+
+    Args:
+      string: the text.
+      dtype: dtype in which the numbers are read.
+      count: how many numbers to read; -1 for all.
+      sep: what separates the numbers.
+
+    Returns:
+      An array of shape (count,).
+
+    Raises:
+      ValueError: the text holds something else than numbers.
+
+    Example:
+      >>> import xtrace.numpy as xnp
+      >>> xnp.fromstring("1, 2, 3", dtype=int, sep=",")
+      Array([1, 2, 3], dtype=int32)
+    """
+    return asarray(np.fromstring(string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
+
+
+def _impure(name: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{name} reads from outside the program, which a transformed function must not do: it would be read once, at "
+            f"tracing. Read with NumPy and pass the array in: asarray(np.{name}(...))."
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Always raises NotImplementedError, as JAX's does: use asarray(np.{name}(...))."
+    return refuse
+
+
+fromfile = _impure("fromfile")
+fromiter = _impure("fromiter")
+
+
+def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
+    """Save an array to a .npy file, as numpy.save.
+
+    Args:
+      file: path or file object.
+      arr: the array.
+
+    Example:
+      >>> import io
+      >>> import xtrace.numpy as xnp
+      >>> xnp.save(io.BytesIO(), xnp.arange(3))
+    """
+    np.save(file, np.asarray(arr), *args, **kwargs)
+
+
+def savez(file: Any, *args: Any, **kwargs: Any) -> None:
+    """Save arrays to an .npz file, as numpy.savez.
+
+    Args:
+      file: path or file object.
+      args, kwargs: the arrays, positionally or by the names they get.
+
+    Example:
+      >>> import io
+      >>> import xtrace.numpy as xnp
+      >>> xnp.savez(io.BytesIO(), a=xnp.arange(3))
+    """
+    np.savez(file, *[np.asarray(a) for a in args], **{k: np.asarray(v) for k, v in kwargs.items()})
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Load an array from a .npy file, or the arrays of an .npz file as NumPy's lazy mapping.
+
+    Args:
+      file: path or file object; further arguments as numpy.load.
+
+    Returns:
+      An array, or a mapping of NumPy arrays.
+
+    Example:
+      >>> import io
+      >>> import xtrace.numpy as xnp
+      >>> f = io.BytesIO()
+      >>> xnp.save(f, xnp.arange(3))
+      >>> _ = f.seek(0)
+      >>> xnp.load(f)
+      Array([0, 1, 2], dtype=int32)
+    """
+    out = np.load(file, *args, **kwargs)
+    if not isinstance(out, np.ndarray):
+        return out
+    if out.dtype.kind == "V" and out.dtype.names is None:  # bfloat16 and the like are saved as raw bytes
+        names = {2: dtypes.bfloat16}
+        out = out.view(names.get(out.dtype.itemsize, out.dtype))
+    return asarray(out)
+
+
+__all__ = ["from_dlpack", "frombuffer", "fromfile", "fromiter", "fromstring", "load", "save", "savez"]
