@@ -311,7 +311,10 @@ def test_dropped_functions_are_freed():
         xt.jit(f)(VECTOR)
         xt.jit(f).lower(VECTOR).compile()
         xt.grad(xt.jit(lambda x: f(x)))(1.0)
-    del f
+        g = lambda x, i=i: xnp.cos(x) * float(i)  # noqa: E731
+        references.append(weakref.ref(g))
+        xt.make_jaxpr(lambda x: xt.jit(g)(x))(1.0)  # traced only: nobody asks for its argument names
+    del f, g
     gc.collect()
     assert not any(r() is not None for r in references)
 

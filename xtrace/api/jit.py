@@ -207,10 +207,12 @@ class JitFunction:
         placeholders = in_tree.unflatten([_Leaf] * in_tree.num_leaves)
         n_args = len(call.args)
 
+        reference = _weak_reference(fun)  # the cache lives as long as the function: it must not keep it alive
+
         def names() -> list[str]:
             dynamic = iter(placeholders[0])
             args = [None if i in static_nums else next(dynamic) for i in range(n_args)]
-            return signature.leaf_names(fun, args, placeholders[1], static_nums)
+            return signature.leaf_names(reference(), args, placeholders[1], static_nums)
 
         def flat(*leaves: Any) -> list[Any]:
             args, kwargs = in_tree.unflatten(leaves)
@@ -300,6 +302,13 @@ class JitFunction:
         for name in sorted(k for k in call.kwargs if k not in options.static_argnames):
             out += [name in options.donate_argnames] * len(_flatten(call.kwargs[name])[0])
         return out
+
+
+def _weak_reference(fun: Callable[..., Any]) -> Callable[[], Any]:
+    try:
+        return weakref.ref(fun)
+    except TypeError:  # such a function has no entry in the shared cache
+        return lambda: fun
 
 
 class _LeafType:

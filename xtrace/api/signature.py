@@ -17,7 +17,7 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
     """The signature of `fun`, or None for callables that don't tell theirs."""
     try:
         return inspect.signature(fun)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError):  # a builtin without one; None for a function that is gone
         return None
 
 
