@@ -16,9 +16,11 @@ from xtrace.core.config import config as config
 from xtrace.core.trace import Tracer as _Tracer
 from xtrace.runtime import array as _array
 from xtrace.runtime import dispatch as _dispatch
+from xtrace.runtime import transfers as _transfers
 from xtrace.version import __version__ as __version__
 
 _primitive.set_evaluator(_dispatch.evaluate)
+_primitive.set_placer(lambda x, aval: _transfers.put(x, aval, None, False))
 _array.register_tracer(_Tracer)
 
 from xtrace.api.jit import jit as jit, jit_composite as _jit_composite  # noqa: E402  (needs the evaluator)
@@ -35,8 +37,8 @@ _methods.install()
 _LAZY: dict[str, str] = {
     "Array": "xtrace.runtime.array",
     "ShapeDtypeStruct": "xtrace.api.struct",
-    "custom_jvp": "xtrace.api.custom",
-    "custom_vjp": "xtrace.api.custom",
+    "custom_jvp": "xtrace.lax.custom_functions",
+    "custom_vjp": "xtrace.lax.custom_functions",
     "grad": "xtrace.api.autodiff",
     "hessian": "xtrace.api.autodiff",
     "jacfwd": "xtrace.api.autodiff",

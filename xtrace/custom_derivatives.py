@@ -1,6 +1,6 @@
 """Derivative rules of one's own: custom_jvp, custom_vjp, and what their rules deal in."""
 
-from xtrace.api.custom import (
+from xtrace.lax.custom_functions import (
     CustomVJPPrimal,
     SymbolicZero,
     custom_jvp,

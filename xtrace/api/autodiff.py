@@ -8,32 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.api import signature
 from xtrace.api.batching import vmap
-from xtrace.core import dtypes, pytree
+from xtrace.core import dtypes, pytree, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
-from xtrace.core.primitive import shaped
-from xtrace.core.trace import Tracer, current, use_trace
-from xtrace.runtime import transfers
-from xtrace.runtime.jaxlib_api import ArrayImpl
+from xtrace.core.primitive import as_array, shaped
+from xtrace.core.trace import current, use_trace
 from xtrace.transforms.jvp import jvp_flat
 from xtrace.transforms.linearize import Linearized, Tape, backward, linearize_flat
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
 
 _flatten = pytree.default_registry.flatten
-
-
-def as_array(x: Any) -> Any:
-    """`x` as an array or tracer: what derivatives hand out where a rule produced a numpy scalar."""
-    if isinstance(x, (ArrayImpl, Tracer)):
-        return x
-    aval = shaped(x)
-    if aval.dtype == dtypes.float0:
-        return np.zeros(aval.shape, dtypes.float0)
-    if current.trace is not None or aval.extended:
-        return x
-    return transfers.put(x, aval, None, False)
 
 
 def _check_callable(fun: Any, name: str) -> None:
@@ -45,14 +30,12 @@ def _flat_function(
     fun: Callable[..., Any], tree: Any, name: str, traced_for: str
 ) -> tuple[Callable[..., list[Any]], list[Any]]:
     """`fun` as a function of flat leaves; the list receives the structure of its result."""
-    from xtrace.api.jit import check_results
-
     out_trees: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
         outs, out_tree = _flatten(fun(*tree.unflatten(leaves)))
         out_trees.append(out_tree)
-        return check_results(outs, out_tree, name, traced_for)
+        return signature.check_results(outs, out_tree, name, traced_for)
 
     return flat, out_trees
 

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from xtrace.api import signature
-from xtrace.core import pytree
-from xtrace.core.primitive import shaped
+from xtrace.core import pytree, signature
+from xtrace.core.primitive import as_array, shaped
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
 
 _flatten = pytree.default_registry.flatten
@@ -89,12 +88,10 @@ def vmap(
         out_trees: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
-            from xtrace.api.jit import check_results
-
             a, k = in_tree.unflatten(xs)
             outs, out_tree = _flatten(fun(*a, **k))
             out_trees.append(out_tree)
-            return check_results(outs, out_tree, signature.fun_name(fun), "vmap")
+            return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
 
         outs, found = batch_flat(flat, axis, leaves, dims)
         out_tree = out_trees[0]
@@ -116,8 +113,6 @@ def vmap(
                     f"at {signature.result_names(out_tree)[i]}"
                 )
             results.append(move_axis(o, d, w % rank, size))
-        from xtrace.api.autodiff import as_array
-
         return out_tree.unflatten([as_array(r) for r in results])
 
     return vmap_f

@@ -7,15 +7,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.api import signature, stages
+from xtrace.api import stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import config, dtypes, functions, pytree
+from xtrace.core import config, dtypes, functions, pytree, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
-from xtrace.core.primitive import aval_of
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api
-from xtrace.runtime.jaxlib_api import ArrayImpl
 from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
 from xtrace.transforms.call import jit_p
 from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
@@ -222,7 +220,7 @@ class JitFunction:
                 kwargs = {**kwargs, **static_kwargs}
             outs, out_tree = _flatten(fun(*args, **kwargs))
             out_trees.append(out_tree)
-            return check_results(outs, out_tree, self.name, "jit")
+            return signature.check_results(outs, out_tree, self.name, "jit")
 
         info = DebugInfo(self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun))
         return TracedProgram(trace_to_jaxpr(flat, call.avals, info), out_trees[0])
@@ -316,24 +314,6 @@ class _LeafType:
 
 
 _Leaf = _LeafType()
-
-
-def check_results(outs: list[Any], out_tree: Any, name: str, traced_for: str) -> list[Any]:
-    """The leaves a traced function returned, all of them arrays. Raises TypeError naming the one that isn't."""
-    for i, x in enumerate(outs):
-        if not isinstance(x, (Tracer, ArrayImpl)):
-            try:
-                aval_of(x)
-            except TypeError:
-                where = signature.result_names(out_tree)[i]
-                raise TypeError(
-                    f"function {name} traced for {traced_for} returned a value of type {type(x)} at {where}, which is "
-                    "not a valid type: functions that are traced return arrays, numbers and containers of them."
-                ) from None
-            convert = getattr(x, "__jax_array__", None)
-            if convert is not None:
-                outs[i] = convert()
-    return outs
 
 
 def jit(

@@ -9,7 +9,6 @@ from xtrace.core.trace import Tracer, current
 from xtrace.runtime import transfers
 from xtrace.transforms.placement import device_put_p
 
-
 device_put_p.impl = lambda x, *, device: transfers.device_put(x, device)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xtrace.api import signature
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import pytree
+from xtrace.core import pytree, signature
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api

@@ -30,6 +30,25 @@ def _no_evaluator(primitive: Primitive, args: tuple[Any, ...], params: dict[str,
 _evaluate = _no_evaluator
 
 
+_place: Callable[[Any, ShapedArray], Any]
+
+
+def set_placer(place: Callable[[Any, ShapedArray], Any]) -> None:
+    """Plug in what makes an array of a host value of known type."""
+    global _place
+    _place = place
+
+
+def as_array(x: Any) -> Any:
+    """`x` as an array or tracer: what transformations hand out where a rule produced a number or a numpy array."""
+    if getattr(x, "aval", None) is not None:
+        return x
+    aval = aval_of(x)
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return x if current.trace is not None else _place(x, aval)
+
+
 class Primitive:
     """An operation, with its rules as attributes.
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.api import signature
-from xtrace.core import dtypes, errors, pytree
+from xtrace.core import dtypes, errors, pytree, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo
-from xtrace.core.primitive import shaped
+from xtrace.core.primitive import as_array, shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.lax.identities import stop_gradient
 from xtrace.runtime import jaxlib_api
@@ -149,14 +148,12 @@ class _Rules:
         return leaves, tree
 
     def _flat_fun(self, tree: Any, nums: tuple[int, ...], fixed: tuple[Any, ...], box: list[CustomCall]) -> Any:
-        from xtrace.api.jit import check_results
-
         fun, name, kind = self.fun, self.name, self.kind
 
         def flat(*leaves: Any) -> list[Any]:
             outs, out_tree = _flatten(fun(*_insert(tree.unflatten(leaves), nums, fixed)))
             box[0].out_tree = out_tree
-            return check_results(outs, out_tree, name, kind)
+            return signature.check_results(outs, out_tree, name, kind)
 
         return flat
 
@@ -337,8 +334,6 @@ def _array(x: Any) -> Any:
     """Rules and what follows them get arrays, not scalars of Python or numpy."""
     if getattr(x, "aval", None) is not None or getattr(x, "dtype", None) == dtypes.float0:
         return x
-    from xtrace.api.autodiff import as_array
-
     return as_array(x)
 
 

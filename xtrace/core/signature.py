@@ -11,6 +11,8 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.functions import code_of as code_of
 from xtrace.core.functions import fun_name as fun_name
 from xtrace.core.primitive import aval_of
+from xtrace.core.trace import Tracer
+from xtrace.runtime.jaxlib_api import ArrayImpl
 
 
 def signature_of(fun: Callable[..., Any]) -> inspect.Signature | None:
@@ -151,3 +153,21 @@ def check_arg(x: Any, name: Callable[[], str], what: str) -> ShapedArray:
             f"{name()}, which is neither an array nor a number. Make such an argument static "
             "(static_argnums or static_argnames of jit), or convert it to an array."
         ) from None
+
+
+def check_results(outs: list[Any], out_tree: Any, name: str, traced_for: str) -> list[Any]:
+    """The leaves a traced function returned, all of them arrays. Raises TypeError naming the one that isn't."""
+    for i, x in enumerate(outs):
+        if not isinstance(x, (Tracer, ArrayImpl)):
+            try:
+                aval_of(x)
+            except TypeError:
+                where = result_names(out_tree)[i]
+                raise TypeError(
+                    f"function {name} traced for {traced_for} returned a value of type {type(x)} at {where}, which is "
+                    "not a valid type: functions that are traced return arrays, numbers and containers of them."
+                ) from None
+            convert = getattr(x, "__jax_array__", None)
+            if convert is not None:
+                outs[i] = convert()
+    return outs
