@@ -56,6 +56,11 @@ _MODULES: dict[str, str] = {
         "meshgrid mgrid ogrid tri tril triu vander"
     ),
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
+    "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
+    "dots": "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
+    "einsum": "einsum einsum_path",
+    "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 #: Modules that are public themselves.
