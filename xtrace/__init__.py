@@ -28,10 +28,12 @@ from xtrace.api.jit import jit as jit, jit_composite as _jit_composite  # noqa: 
 _composite.set_jit(_jit_composite)
 
 from xtrace.numpy import methods as _methods  # noqa: E402
+from xtrace.numpy import protocols as _protocols  # noqa: E402
 from xtrace.numpy import operators as _operators  # noqa: E402  (needs jit)
 
 _operators.install()
 _methods.install()
+_protocols.install()
 
 #: Public name -> module that defines it, loaded at first use.
 _LAZY: dict[str, str] = {

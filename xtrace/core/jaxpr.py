@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -62,8 +63,8 @@ def literal(value: Any, aval: ShapedArray) -> Literal:
     if type(value) is np.ndarray:
         value = value[()]
     key = (value, type(value), aval)
-    # 0.0 equals -0.0 and a NaN equals nothing: neither may be looked up by value.
-    cacheable = value != 0 and value == value
+    # -0.0 equals 0.0 and a NaN equals nothing: neither may be looked up by value.
+    cacheable = value == value and (value != 0 or (aval.dtype.kind in "biuf" and math.copysign(1, value) > 0))
     if cacheable:
         found = _literals.get(key)
         if found is not None:

@@ -199,7 +199,8 @@ class Binary:
         """The literal of a Python number that `entry` doesn't know yet."""
         aval_of(value)  # checks the range of integers
         made = literal(value, entry[2])
-        if value and value == value and len(entry[3]) < 256:  # not 0.0, which equals -0.0, and not NaN
+        # Not 0.0, which equals -0.0, and not NaN, which equals nothing.
+        if (value or type(value) is int) and value == value and len(entry[3]) < 256:
             entry[3][value] = made
         return made
 
