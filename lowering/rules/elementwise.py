@@ -47,8 +47,6 @@ _WITH_ACCURACY = {
     el.log_p: "log",
     el.log1p_p: "log_plus_one",
     el.logistic_p: "logistic",
-    el.sin_p: "sine",
-    el.cos_p: "cosine",
     el.tan_p: "tan",
     el.tanh_p: "tanh",
     el.sqrt_p: "sqrt",
@@ -105,6 +103,29 @@ def _with_accuracy(op: str) -> Any:
 
 for _primitive, _name in _WITH_ACCURACY.items():
     _primitive.lower = _with_accuracy("stablehlo." + _name)
+
+
+def _circular(op: str, vanishing: str) -> Any:
+    """sin and cos: on the imaginary axis one part of the result vanishes, even where the other overflows."""
+    plain = _with_accuracy(op)
+
+    def rule(ctx: Body, eqn: Any, x: Any) -> Any:
+        aval = eqn.outvars[0].aval
+        out = plain(ctx, eqn, x)
+        if not dtypes.is_complex(aval.dtype):
+            return out
+        part, flag = aval.update(dtype=dtypes.to_real(aval.dtype)), aval.update(dtype=dtypes.bool_)
+        zero = ctx.full_like(0, part)
+        on_axis = compare(ctx, "EQ", ctx.op("stablehlo.real", part, [x]), zero, part, flag)
+        parts = {name: ctx.op("stablehlo." + name, part, [out]) for name in ("real", "imag")}
+        parts[vanishing] = ctx.op("stablehlo.select", part, [on_axis, zero, parts[vanishing]])
+        return ctx.op("stablehlo.complex", aval, [parts["real"], parts["imag"]])
+
+    return rule
+
+
+el.sin_p.lower = _circular("stablehlo.sine", "real")
+el.cos_p.lower = _circular("stablehlo.cosine", "imag")
 
 
 def _compare(ctx: Body, direction: str, kind: str, x: Any, y: Any, out: Any) -> Any:

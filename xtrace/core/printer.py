@@ -97,7 +97,7 @@ class _Printer:
         pad = " " * (indent + 2)
         consts = "".join(" " + names.typed(v) for v in jaxpr.constvars)
         invars = "".join(" " + names.typed(v) for v in jaxpr.invars)
-        head = f"{{ lambda{consts or ' '};{invars}. let"
+        head = f"{{ lambda{consts or ' '};{invars or ' '}. let"
         body = [f"{pad}  {self.eqn(e, names, indent + 4, self._read(jaxpr))}" for e in jaxpr.eqns]
         outs = [names[v] for v in jaxpr.outvars]
         tail = f"in ({', '.join(outs)}{',' if len(outs) == 1 else ''})"

@@ -13,7 +13,7 @@ import numpy as np
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.trace import Tracer
+from xtrace.core.trace import Tracer, current
 from xtrace.lax import reductions as _reductions
 from xtrace.transforms import batching, zeros
 from xtrace.transforms.batching import MappedAxis
@@ -521,6 +521,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     new_dtype = dtypes.canonical_dtype(new_dtype)
     if dtypes.is_complex(dtypes.of_value(operand)[0]) and dtypes.kind(new_dtype) in "biuf":
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, 2)
+    if current.trace is None and not hasattr(operand, "aval"):  # the result is an array even where a scalar would do
+        return convert_element_type_p.bind(operand, new_dtype=new_dtype, weak_type=False, sharding=None)
     return convert(operand, new_dtype, False)
 
 

@@ -1,0 +1,48 @@
+"""stop_gradient, copy, optimization_barrier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import xtrace as xt
+from xtrace import lax
+from xtrace.lax.identities import copy_p
+
+X = np.arange(3, dtype=np.float32)
+
+
+def test_stop_gradient_of_a_tree():
+    tree = {"a": X, "b": None, "c": (2, True)}
+    out = lax.stop_gradient(tree)
+    assert xt.tree_util.tree_structure(out) == xt.tree_util.tree_structure(tree)
+    np.testing.assert_array_equal(out["a"], X)
+    assert xt.grad(lambda x: x * lax.stop_gradient(x))(3.0) == 3.0
+    assert xt.grad(lambda x: lax.stop_gradient(x))(3.0) == 0.0
+    out, tangent = xt.jvp(lambda x: lax.stop_gradient({"x": x})["x"], (X,), (X,))
+    np.testing.assert_array_equal(tangent, 0 * X)
+    np.testing.assert_array_equal(xt.vmap(xt.grad(lambda x: x**2 * lax.stop_gradient(x)))(X), 2 * X * X)
+
+
+def test_stop_gradient_leaves_no_operation():
+    text = xt.jit(lax.stop_gradient).lower(X).as_text()
+    assert "stablehlo" not in text and "return %arg0" in text
+
+
+def test_copy():
+    np.testing.assert_array_equal(xt.jit(copy_p.bind)(X), X)
+    assert xt.grad(lambda x: copy_p.bind(x) ** 2)(3.0) == 6.0
+    np.testing.assert_array_equal(xt.vmap(copy_p.bind)(X), X)
+
+
+def test_optimization_barrier():
+    a, b = lax.optimization_barrier((X, 2))
+    np.testing.assert_array_equal(a, X)
+    assert b == 2
+    assert lax.optimization_barrier(()) == ()
+    jaxpr = xt.make_jaxpr(lax.optimization_barrier)((X, X))
+    assert str(jaxpr) == (
+        "{ lambda ; a:f32[3] b:f32[3]. let\n    c:f32[3] d:f32[3] = optimization_barrier a b\n  in (c, d) }"
+    )
+    # Only the operands that move have a tangent, and the unused result's cotangent stays zero.
+    assert xt.grad(lambda x: lax.optimization_barrier((x * 2.0, 3.0))[0])(1.0) == 2.0
+    assert xt.grad(lambda x: lax.optimization_barrier((x * 2.0, x))[0])(1.0) == 2.0
