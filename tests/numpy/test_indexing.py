@@ -316,7 +316,8 @@ def test_wrong_values_and_traced_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "shown"), [(0, "x.at[0].set(5)"), (slice(1, 3), "x.at[1:3].set(5)"), ((..., None, slice(None, None, 2)), "x.at[..., None, ::2].set(5)")]
+    ("index", "shown"), [(0, "x.at[0].set(5)"), (slice(1, 3), "x.at[1:3].set(5)"),
+     ((..., None, slice(None, None, 2)), "x.at[..., None, ::2].set(5)")]
 )  # fmt: skip
 def test_item_assignment_says_what_to_write(index: object, shown: str) -> None:
     import re

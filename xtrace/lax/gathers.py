@@ -209,8 +209,8 @@ def gather(
     Example:
       >>> import xtrace as xt
       >>> rows = xt.lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
-      >>> x = xt.device_put([[1, 2], [3, 4], [5, 6]])
-      >>> xt.lax.gather(x, xt.device_put([[2], [0]]), rows, (1, 2)).tolist()
+      >>> x = xt.numpy.array([[1, 2], [3, 4], [5, 6]])
+      >>> xt.lax.gather(x, xt.numpy.array([[2], [0]]), rows, (1, 2)).tolist()
       [[5, 6], [1, 2]]
     """
     parsed = GatherScatterMode.from_any(mode)
@@ -260,7 +260,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.index_take(xt.device_put([[1, 2], [3, 4]]), [xt.device_put([1, -2])], (0,)).tolist()
+      >>> xt.lax.index_take(xt.numpy.array([[1, 2], [3, 4]]), [xt.numpy.array([1, -2])], (0,)).tolist()
       [[3, 4], [1, 2]]
     """
     from xtrace.lax import slicing

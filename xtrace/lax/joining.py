@@ -71,7 +71,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.concatenate([xt.device_put([1, 2]), xt.device_put([3])], 0).tolist()
+      >>> xt.lax.concatenate([xt.numpy.array([1, 2]), xt.numpy.array([3])], 0).tolist()
       [1, 2, 3]
     """
     operands = tuple(operands)
@@ -122,7 +122,7 @@ def stack(operands: Any, axis: int = 0) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.stack([xt.device_put([1, 2]), xt.device_put([3, 4])], axis=1).tolist()
+      >>> xt.lax.stack([xt.numpy.array([1, 2]), xt.numpy.array([3, 4])], axis=1).tolist()
       [[1, 3], [2, 4]]
     """
     operands = tuple(operands)
@@ -175,7 +175,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
     Example:
       >>> import xtrace as xt
-      >>> [p.tolist() for p in xt.lax.split(xt.device_put([1, 2, 3]), (1, 2))]
+      >>> [p.tolist() for p in xt.lax.split(xt.numpy.array([1, 2, 3]), (1, 2))]
       [[1], [2, 3]]
     """
     axis = shapes.canonical_axis(axis, shaped(operand).ndim)
@@ -211,7 +211,7 @@ def unstack(x: Any, axis: int = 0) -> list[Any]:
 
     Example:
       >>> import xtrace as xt
-      >>> [row.tolist() for row in xt.lax.unstack(xt.device_put([[1, 2], [3, 4]]))]
+      >>> [row.tolist() for row in xt.lax.unstack(xt.numpy.array([[1, 2], [3, 4]]))]
       [[1, 2], [3, 4]]
     """
     axis = shapes.canonical_axis(axis, shaped(x).ndim)
@@ -278,7 +278,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.pad(xt.device_put([1, 2]), 0, [(1, 2, 1)]).tolist()
+      >>> xt.lax.pad(xt.numpy.array([1, 2]), 0, [(1, 2, 1)]).tolist()
       [0, 1, 0, 2, 0, 0]
     """
     config = tuple([(index(lo), index(hi), index(between)) for lo, hi, between in padding_config])

@@ -157,8 +157,8 @@ def _function(primitive: Primitive, name: str, summary: str, example: str) -> Ca
     Example:
       >>> import xtrace as xt
       >>> elements = xt.lax.ScatterDimensionNumbers((), (0,), (0,))
-      >>> indices, updates = xt.device_put([[2], [0]]), xt.device_put([30, 10])
-      >>> xt.lax.{name}(xt.device_put([1, 2, 3]), indices, updates, elements).tolist()
+      >>> indices, updates = xt.numpy.array([[2], [0]]), xt.numpy.array([30, 10])
+      >>> xt.lax.{name}(xt.numpy.array([1, 2, 3]), indices, updates, elements).tolist()
       {example}
     """
     return function
@@ -216,7 +216,7 @@ def scatter_apply(
     Example:
       >>> import xtrace as xt
       >>> elements = xt.lax.ScatterDimensionNumbers((), (0,), (0,))
-      >>> x, indices = xt.device_put([1, 2, 3]), xt.device_put([[1]])
+      >>> x, indices = xt.numpy.array([1, 2, 3]), xt.numpy.array([[1]])
       >>> xt.lax.scatter_apply(x, indices, xt.lax.neg, elements, update_shape=(1,)).tolist()
       [1, -2, 3]
     """

@@ -102,7 +102,7 @@ def broadcast_in_dim(
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.broadcast_in_dim(xt.device_put([1, 2]), (2, 3), (0,)).tolist()
+      >>> xt.lax.broadcast_in_dim(xt.numpy.array([1, 2]), (2, 3), (0,)).tolist()
       [[1, 1, 1], [2, 2, 2]]
     """
     shape = canonical_shape(shape)
@@ -118,7 +118,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.broadcast(xt.device_put([1, 2]), (3,)).shape
+      >>> xt.lax.broadcast(xt.numpy.array([1, 2]), (3,)).shape
       (3, 2)
     """
     sizes = canonical_shape(sizes)
@@ -249,7 +249,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.reshape(xt.device_put([[1, 2], [3, 4]]), (4,)).tolist()
+      >>> xt.lax.reshape(xt.numpy.array([[1, 2], [3, 4]]), (4,)).tolist()
       [1, 2, 3, 4]
     """
     new_sizes = canonical_shape(new_sizes, "reshape new_sizes")
@@ -297,7 +297,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.expand_dims(xt.device_put([1, 2]), (0, -1)).shape
+      >>> xt.lax.expand_dims(xt.numpy.array([1, 2]), (0, -1)).shape
       (1, 2, 1)
     """
     shape = shaped(array).shape
@@ -429,7 +429,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.rev(xt.device_put([1, 2, 3]), (0,)).tolist()
+      >>> xt.lax.rev(xt.numpy.array([1, 2, 3]), (0,)).tolist()
       [3, 2, 1]
     """
     return rev_p.bind(operand, dimensions=tuple([index(d) for d in dimensions]))
@@ -463,7 +463,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.tile(xt.device_put([1, 2]), (2,)).tolist()
+      >>> xt.lax.tile(xt.numpy.array([1, 2]), (2,)).tolist()
       [1, 2, 1, 2]
     """
     return tile_p.bind(operand, reps=canonical_shape(reps, "tile reps"))

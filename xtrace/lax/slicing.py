@@ -74,7 +74,7 @@ def slice(
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.slice(xt.device_put([0, 1, 2, 3, 4]), (1,), (5,), (2,)).tolist()
+      >>> xt.lax.slice(xt.numpy.array([0, 1, 2, 3, 4]), (1,), (5,), (2,)).tolist()
       [1, 3]
     """
     return slice_p.bind(
@@ -128,7 +128,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.slice_in_dim(xt.device_put([0, 1, 2, 3]), 1, -1).tolist()
+      >>> xt.lax.slice_in_dim(xt.numpy.array([0, 1, 2, 3]), 1, -1).tolist()
       [1, 2]
     """
     shape = shaped(operand).shape
@@ -151,7 +151,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.index_in_dim(xt.device_put([[1, 2], [3, 4]]), -1, keepdims=False).tolist()
+      >>> xt.lax.index_in_dim(xt.numpy.array([[1, 2], [3, 4]]), -1, keepdims=False).tolist()
       [3, 4]
     """
     shape = shaped(operand).shape
@@ -219,7 +219,7 @@ def dynamic_slice(
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.dynamic_slice(xt.device_put([0, 1, 2, 3]), (2,), (3,)).tolist()
+      >>> xt.lax.dynamic_slice(xt.numpy.array([0, 1, 2, 3]), (2,), (3,)).tolist()
       [1, 2, 3]
     """
     starts = dynamic_starts(shaped(operand).shape, start_indices, allow_negative_indices)
@@ -350,7 +350,7 @@ def dynamic_slice_in_dim(
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.dynamic_slice_in_dim(xt.device_put([0, 1, 2, 3]), 1, 2).tolist()
+      >>> xt.lax.dynamic_slice_in_dim(xt.numpy.array([0, 1, 2, 3]), 1, 2).tolist()
       [1, 2]
     """
     shape = shaped(operand).shape
@@ -373,7 +373,7 @@ def dynamic_index_in_dim(
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.dynamic_index_in_dim(xt.device_put([[1, 2], [3, 4]]), 1, keepdims=False).tolist()
+      >>> xt.lax.dynamic_index_in_dim(xt.numpy.array([[1, 2], [3, 4]]), 1, keepdims=False).tolist()
       [3, 4]
     """
     axis = shapes.canonical_axis(axis, shaped(operand).ndim)
@@ -426,7 +426,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *, allow
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.dynamic_update_slice(xt.lax.full((4,), 0), xt.device_put([7, 8]), (1,)).tolist()
+      >>> xt.lax.dynamic_update_slice(xt.lax.full((4,), 0), xt.numpy.array([7, 8]), (1,)).tolist()
       [0, 7, 8, 0]
     """
     starts = dynamic_starts(shaped(operand).shape, start_indices, allow_negative_indices)
@@ -488,7 +488,7 @@ def dynamic_update_slice_in_dim(
 
     Example:
       >>> import xtrace as xt
-      >>> xt.lax.dynamic_update_slice_in_dim(xt.lax.full((4,), 0), xt.device_put([7, 8]), 2, axis=0).tolist()
+      >>> xt.lax.dynamic_update_slice_in_dim(xt.lax.full((4,), 0), xt.numpy.array([7, 8]), 2, axis=0).tolist()
       [0, 0, 7, 8]
     """
     shape = shaped(operand).shape

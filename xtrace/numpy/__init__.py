@@ -55,12 +55,17 @@ _MODULES: dict[str, str] = {
         "arange bartlett blackman eye fromfunction geomspace hamming hanning identity indices kaiser linspace logspace "
         "meshgrid mgrid ogrid tri tril triu vander"
     ),
-    "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
     "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "dots": "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
     "einsum": "einsum einsum_path",
     "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
+    "positions": (
+        "argwhere diag diag_indices diag_indices_from diagflat diagonal fill_diagonal flatnonzero ix_ mask_indices "
+        "nonzero ravel_multi_index tril_indices tril_indices_from triu_indices triu_indices_from unravel_index"
+    ),
+    "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
+    "taking": "choose compress delete extract insert place put put_along_axis take take_along_axis",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 #: Modules that are public themselves.

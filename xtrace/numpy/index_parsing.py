@@ -50,7 +50,7 @@ def ds(start: Any, size: int | None = None, stride: int = 1) -> Slice:
 
     Example:
       >>> import xtrace as xt
-      >>> xt.device_put([0, 1, 2, 3])[xt.ds(1, 2)].tolist()
+      >>> xt.numpy.array([0, 1, 2, 3])[xt.ds(1, 2)].tolist()
       [1, 2]
     """
     if size is None:

@@ -282,7 +282,7 @@ class IndexUpdate:
 
     Example:
       >>> import xtrace as xt
-      >>> x = xt.device_put([1, 2, 3])
+      >>> x = xt.numpy.array([1, 2, 3])
       >>> x.at[1].set(7).tolist(), x.at[1:].add(10).tolist(), x.tolist()
       ([1, 7, 3], [1, 12, 13], [1, 2, 3])
     """
@@ -321,7 +321,7 @@ class IndexUpdate:
 
         Example:
           >>> import xtrace as xt
-          >>> xt.device_put([1, 2]).at[xt.device_put([0, 5])].get(mode="fill", fill_value=-1).tolist()
+          >>> xt.numpy.array([1, 2]).at[xt.numpy.array([0, 5])].get(mode="fill", fill_value=-1).tolist()
           [1, -1]
         """
         out = read(
