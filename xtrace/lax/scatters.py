@@ -53,6 +53,9 @@ def _scatter_aval(
 ) -> ShapedArray:
     window, inserted, to_operand, batch, batch_indices = dimension_numbers
     check_indices("scatter", indices)
+    rank = indices.ndim - 1 + len(window)
+    if updates.ndim != rank:
+        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
     check_dims("scatter", "update_window_dims", window, updates.ndim, True)
     check_dims("scatter", "inserted_window_dims", inserted, x.ndim, True)
     check_dims("scatter", "operand_batching_dims", batch, x.ndim, True)
@@ -61,9 +64,6 @@ def _scatter_aval(
     check_batching("Scatter", x, indices, batch, batch_indices)
     if x.dtype != updates.dtype:
         raise TypeError(f"lax.scatter requires arguments to have the same dtypes, got {x.dtype}, {updates.dtype}.")
-    rank = indices.ndim - 1 + len(window)
-    if updates.ndim != rank:
-        raise TypeError(f"Updates tensor must be of rank {rank}; got {updates.ndim}.")
     if len(window) + len(inserted) + len(batch) != x.ndim:
         raise TypeError(
             f"Scatter op has window of size {len(window) + len(inserted) + len(batch)}; doesn't match operand of rank "
