@@ -101,10 +101,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     return placed(_normal("normal", key, shape=canonical_shape("normal", shape), dtype=dtype), out_sharding)
 
 
-@sampler("shape", "dtype")
-def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Any, dtype: Any) -> Any:
-    n = len(shape)
-    lower, upper = parameter(lower, dtype, n), parameter(upper, dtype, n)
+def truncated(key: Any, lower: Any, upper: Any, shape: Any, dtype: Any) -> Any:
+    """Standard normal numbers in (lower, upper) for a traced key and bounds of `dtype`."""
     sqrt2 = scalar(np.sqrt(2), dtype)
     low, high = lax.erf(el.div_p.bind(lower, sqrt2)), lax.erf(el.div_p.bind(upper, sqrt2))
     out = el.mul_p.bind(sqrt2, lax.erf_inv(between(key, low, high, shape, dtype)))
@@ -112,6 +110,12 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Any, dtype: An
     least = lax.nextafter(lax.stop_gradient(lower), scalar(np.inf, dtype))
     most = lax.nextafter(lax.stop_gradient(upper), scalar(-np.inf, dtype))
     return el.min_p.bind(most, el.max_p.bind(least, out))
+
+
+@sampler("shape", "dtype")
+def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Any, dtype: Any) -> Any:
+    n = len(shape)
+    return truncated(key, parameter(lower, dtype, n), parameter(upper, dtype, n), shape, dtype)
 
 
 def truncated_normal(

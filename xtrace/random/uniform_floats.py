@@ -59,7 +59,8 @@ def scalar(value: float, dtype: Any) -> Any:
 def parameter(x: Any, dtype: Any, ndim: int) -> Any:
     """A parameter of a distribution in `dtype`: a scalar, or an array of `ndim` dimensions."""
     if type(x) is float or type(x) is int:
-        return scalar(x, dtype)
+        # By way of the default dtype, which it has as an argument of a compiled program.
+        return scalar(scalar(x, dtypes.of_value(x)[0]), dtype)
     x = shapes.convert_element_type(x if hasattr(x, "aval") else np.asarray(x), dtype)
     shape = shaped(x).shape
     if not shape or len(shape) == ndim:
@@ -97,6 +98,12 @@ def gaussian(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         out = el.add_p.bind(parts[0], el.mul_p.bind(scalar(1j, dtype), parts[1]))
         return el.div_p.bind(out, scalar(np.sqrt(scalar(2, real)), dtype))
     return el.mul_p.bind(scalar(np.sqrt(2), dtype), lax.erf_inv(symmetric(key, shape, dtype)))
+
+
+def scaled_gaussian(key: Any, shape: tuple[int, ...], dtype: Any, stddev: Any) -> Any:
+    """Real normal numbers of a standard deviation, which goes into the factor."""
+    factor = el.mul_p.bind(scalar(np.sqrt(2), dtype), stddev)
+    return el.mul_p.bind(factor, lax.erf_inv(symmetric(key, shape, dtype)))
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
