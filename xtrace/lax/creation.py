@@ -103,11 +103,15 @@ def full_like(
       >>> print(xt.lax.full_like(xt.lax.iota("float32", 3), 2))
       [2. 2. 2.]
     """
-    aval = x if hasattr(x, "shape") and hasattr(x, "dtype") else shaped(x)
+    aval = getattr(x, "aval", None)
+    if aval is None:
+        aval = x if hasattr(x, "shape") and hasattr(x, "dtype") else shaped(x)
     weak = dtype is None and bool(getattr(aval, "weak_type", False))
     dtype = dtypes.canonical_dtype(aval.dtype if dtype is None else dtype)
-    out = _shapes.full(aval.shape if shape is None else shape, fill_value, dtype, sharding=sharding)
-    return _shapes.convert(out, dtype, True) if weak else out
+    if not weak:
+        return _shapes.full(aval.shape if shape is None else shape, fill_value, dtype, sharding=sharding)
+    value = _shapes.convert(fill_value, dtype, True)
+    return _shapes.full(aval.shape if shape is None else shape, value, sharding=sharding)
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:

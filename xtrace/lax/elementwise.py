@@ -17,6 +17,7 @@ from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import accuracy as _accuracy
+from xtrace.lax import shapes as _shapes
 from xtrace.lax.accuracy import RoundingMethod
 from xtrace.lax.rules import accepted, broadcast_shapes, check_dtype, elementwise_aval, elementwise_batch
 
@@ -49,6 +50,15 @@ def _scalar(value: Any, dtype: Any) -> Any:
 def scalar_like(x: Any, value: Any) -> Any:
     """`value`, a constant of a rule, as a scalar of the dtype of `x`."""
     return _scalar(value, shaped(x).dtype)
+
+
+def filled_like(x: Any, value: Any) -> Any:
+    """`value`, a constant of a rule, as an array of the shape and dtype of `x`."""
+    aval = shaped(x)
+    scalar = _scalar(value, aval.dtype)
+    if not aval.shape:
+        return scalar
+    return _shapes.broadcast_in_dim_p.bind(scalar, shape=aval.shape, broadcast_dimensions=(), sharding=None)
 
 
 def _complex_of(name: str) -> Callable[[Any], Any]:

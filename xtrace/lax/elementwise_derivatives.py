@@ -13,7 +13,7 @@ import numpy as np
 
 from xtrace.core import dtypes
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.lax import comparisons, creation, identities, selection
+from xtrace.lax import comparisons, identities, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import shapes as _shapes
 from xtrace.lax.elementwise import abs as abs_
@@ -24,6 +24,7 @@ from xtrace.lax.elementwise import (
     cosh,
     div,
     exp,
+    filled_like,
     floor,
     imag,
     integer_pow,
@@ -51,7 +52,7 @@ Rule = Callable[..., Any]
 
 def _one_where(mask: Any, x: Any) -> Any:
     """`x` with 1 where `mask` holds."""
-    return selection.select_n(mask, x, creation.full_like(x, scalar_like(x, 1)))
+    return selection.select_n(mask, x, filled_like(x, 1))
 
 
 # -- rules that take more than a line ------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ def _sign(t: Any, out: Any, x: Any) -> Any:
         return zero_tangent(out)
     size = abs_(x)
     turn = div(imag(mul(conj(out), t)), _one_where(comparisons.eq(size, scalar_like(size, 0)), size))
-    return mul(out, complex_(creation.full_like(turn, scalar_like(turn, 0)), turn))
+    return mul(out, complex_(filled_like(turn, 0), turn))
 
 
 def _inverse_hypotenuse(x: Any) -> Any:
@@ -95,7 +96,7 @@ def _inverse_hypotenuse(x: Any) -> Any:
     root = rsqrt(inside)
     value = complex_(mul(real(root), inverse), mul(imag(root), inverse))
     return selection.select_n(
-        comparisons.eq(size, scalar_like(size, np.inf)), value, creation.full_like(value, scalar_like(value, 0))
+        comparisons.eq(size, scalar_like(size, np.inf)), value, filled_like(value, 0)
     )
 
 
@@ -115,7 +116,7 @@ def _pow_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     slope = mul(_one_where(at_zero, y), pow_(x, sub(y, scalar_like(y, 1))))
     shape = shaped(slope).shape
     at_zero = _shapes.broadcast_in_dim(at_zero, shape, range(shaped(at_zero).ndim))
-    return mul(t, selection.select_n(at_zero, slope, creation.full_like(slope, scalar_like(slope, 0))))
+    return mul(t, selection.select_n(at_zero, slope, filled_like(slope, 0)))
 
 
 def _pow_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
@@ -133,7 +134,7 @@ def _shared(above: Primitive) -> Rule:
     def rule(t: Any, out: Any, x: Any, y: Any) -> Any:
         # Complex numbers have no `above`; they are compared with the result.
         chosen = comparisons.eq(out, x) if dtypes.is_complex(shaped(out).dtype) else above.bind(x, y)
-        one, half, zero = [creation.full_like(out, scalar_like(out, v)) for v in (1.0, 0.5, 0.0)]
+        one, half, zero = [filled_like(out, v) for v in (1.0, 0.5, 0.0)]
         return mul(t, selection.select_n(comparisons.eq(x, y), selection.select_n(chosen, zero, one), half))
 
     return rule

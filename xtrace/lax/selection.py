@@ -8,9 +8,9 @@ from typing import Any
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.lax import bitwise, comparisons, creation
+from xtrace.lax import bitwise, comparisons
 from xtrace.lax import shapes as _shapes
-from xtrace.lax.elementwise import scalar_like
+from xtrace.lax.elementwise import filled_like, scalar_like
 from xtrace.lax.rules import is_linear
 from xtrace.transforms.batching import MappedAxis, move_axis
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
@@ -182,7 +182,7 @@ def _kept_where(mask: Any, t: Any, like: Any) -> Any:
     """`t` where `mask` holds and 0 elsewhere, in the shape of `like`."""
     shape = shaped(like).shape
     mask, t = [_shapes.broadcast_in_dim(v, shape, ()) if shaped(v).shape != shape else v for v in (mask, t)]
-    return select_n(mask, creation.full_like(t, scalar_like(t, 0)), t)
+    return select_n(mask, filled_like(t, 0), t)
 
 
 clamp_p.jvps = (
