@@ -9,7 +9,7 @@ import numpy as np
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.lax import elementwise as el
-from xtrace.lax import special
+from xtrace.lax import polynomials, special
 from xtrace.lax.accuracy import AccuracyMode, RoundingMethod
 from xtrace.lowering.lower import Body, lower_as
 from xtrace.transforms.accumulate import add_any_p
@@ -311,7 +311,17 @@ def _mulhi(ctx: Body, eqn: Any, x: Any, y: Any) -> Any:
     return result
 
 
+def _polynomial(ctx: Body, eqn: Any, x: Any, *coeffs: Any) -> Any:
+    """Horner's rule, highest power first."""
+    aval = eqn.outvars[0].aval
+    out = coeffs[-1]
+    for c in reversed(coeffs[:-1]):
+        out = ctx.op("stablehlo.add", aval, [ctx.op("stablehlo.multiply", aval, [out, x]), c])
+    return out
+
+
 el.sign_p.lower = _sign
+polynomials.polynomial_p.lower = _polynomial
 el.mul_p.lower = _mul
 el.square_p.lower = _square
 el.one_minus_square_p.lower = _one_minus_square

@@ -203,6 +203,23 @@ POWERS = [
     ]),
 ]  # fmt: skip
 
+
+def _polynomial_samples(draw: Draw):
+    for dtype in NUMERIC:
+        for shapes in (((), ()), ((2, 3), (), (), ()), ((3,), (3,), ()), ((0,), ()), ((2, 3), (2, 1), (1, 3), ())):
+            yield Sample(*[draw.array(s, dtype, -2, 2) for s in shapes])
+
+
+POLYNOMIALS = [
+    Op(
+        "lax.polynomial",
+        _polynomial_samples,
+        lambda x, *coeffs: sum(c * np.power(x, np.asarray(k).astype(x.dtype)) for k, c in enumerate(coeffs)) + 0 * x,
+        function=lambda root: lambda x, *coeffs: root.lax.polynomial(x, coeffs),
+        python_scalars=False,
+    )
+]
+
 _BITS = BOOL + INTS
 BITWISE = [
     Op("lax.bitwise_not", unary(_BITS, *_ANY_INT), np.invert, bad=_refuses("not", 1.0)),
@@ -228,4 +245,4 @@ COMPARISONS = [
     ],
 ]
 
-OPS = [*UNARY, *_ROUND, *ARITHMETIC, *POWERS, *BITWISE, *COMPARISONS]
+OPS = [*UNARY, *_ROUND, *ARITHMETIC, *POWERS, *POLYNOMIALS, *BITWISE, *COMPARISONS]

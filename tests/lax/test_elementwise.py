@@ -122,10 +122,19 @@ def test_printed_equations(call, printed):
     assert printed in str(xt.make_jaxpr(call)(np.ones(3, np.float32)))
 
 
+def test_polynomial_of_one_array_of_coefficients():
+    coeffs = np.array([1, 10, 100], np.float32)
+    assert lax.polynomial(np.float32(2), coeffs) == 421
+    np.testing.assert_array_equal(xt.grad(lambda c: lax.polynomial(np.float32(2), c))(coeffs), [1, 2, 4])
+    assert lax.polynomial(np.ones(2, np.float32), []).tolist() == [0, 0]
+    text = str(xt.make_jaxpr(lambda x: lax.polynomial(x, [1.0, 2.0, 3.0], unroll=2))(np.float32(1)))
+    assert "polynomial[unroll=2] a 1.0:f32[] 2.0:f32[] 3.0:f32[]" in text
+
+
 def test_docstrings_run():
     import doctest
     import importlib
 
-    for name in "elementwise bitwise comparisons selection conversions creation identities special".split():
+    for name in "elementwise bitwise comparisons selection conversions creation identities polynomials special".split():
         failed, tried = doctest.testmod(importlib.import_module(f"xtrace.lax.{name}"))
         assert tried and not failed, name

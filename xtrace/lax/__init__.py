@@ -37,6 +37,7 @@ _MODULES: dict[str, str] = {
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
     "precision": "DotAlgorithm DotAlgorithmPreset Precision",
     "random_bits": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
+    "polynomials": "polynomial polynomial_p",
     "reductions": (
         "argmax argmax_p argmin argmin_p reduce reduce_and reduce_and_p reduce_max reduce_max_p reduce_min "
         "reduce_min_p reduce_or reduce_or_p reduce_p reduce_prod reduce_prod_p reduce_sum reduce_sum_p "
