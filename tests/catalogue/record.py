@@ -40,7 +40,7 @@ def describe(aval: Any) -> str:
     return f"{np.dtype(aval.dtype).name}[{shape}]{'~' if aval.weak_type else ''}"
 
 
-def result_types(root: Any, op: Op, sample: Sample) -> list[str]:
+def result_types(root: Any, op: Op, sample: Sample, catch: bool = True) -> list[str]:
     """The types of the results, or the class of the error. Arrays are traced, Python scalars stay what they are."""
     function, arrays = op.resolve(root), sample.arrays
 
@@ -53,6 +53,8 @@ def result_types(root: Any, op: Op, sample: Sample) -> list[str]:
     try:
         return [describe(a) for a in root.make_jaxpr(call)(*[sample.args[i] for i in arrays]).out_avals]
     except Exception as error:
+        if not catch:
+            raise
         names = [c.__name__ for c in type(error).__mro__]
         return ["error " + next(n for n in names if n in ("TypeError", "ValueError", "OverflowError", "Exception"))]
 
