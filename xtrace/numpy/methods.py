@@ -135,16 +135,6 @@ def _flat(self: Any) -> Any:
     raise NotImplementedError("Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
 
 
-def _iterate_tracer(self: Any) -> Any:
-    if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
-    return iter(_numpy("unstack")(self))
-
-
-def _reversed(self: Any) -> Any:
-    return reversed(_numpy("unstack")(self))
-
-
 def _contains(self: Any, item: Any) -> bool:
     return bool((self == item).any())
 
@@ -156,7 +146,6 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 _OWN: dict[str, Any] = {
     "T": property(lambda self: _numpy("transpose")(self), doc="The array with its axes reversed."),
     "__contains__": _contains,
-    "__reversed__": _reversed,
     "__round__": _round,
     "astype": _astype,
     "byteswap": _byteswap,
@@ -179,4 +168,3 @@ def install() -> None:
         _set(name, _property(function))
     for name, method in _OWN.items():
         _set(name, method)
-    Tracer.__iter__ = _iterate_tracer  # type: ignore[attr-defined]
