@@ -365,7 +365,7 @@ def test_side_effects_happen_at_trace_time_only():
     seen = []
     f = xt.jit(lambda x: (seen.append(repr(x)), x)[1])
     f(VECTOR), f(VECTOR)
-    assert seen == ["JitTracer(f32[4])"]
+    assert seen == ["JitTracer(float32[4])"]
 
 
 def test_no_warnings_in_ordinary_use():

@@ -137,5 +137,5 @@ def test_trim_zeros_of_matrices():
     x = np.array([[0, 0, 0], [0, 3, 0]])
     assert xnp.trim_zeros(x).tolist() == [[3]]
     assert xnp.trim_zeros(x, axis=1).tolist() == [[0], [3]]
-    with pytest.raises(xt.errors.ConcretizationTypeError, match="the `filt` argument of trim_zeros"):
+    with pytest.raises(xt.errors.ConcretizationTypeError, match="The `filt` argument of trim_zeros"):
         xt.jit(xnp.trim_zeros)(x)

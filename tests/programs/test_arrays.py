@@ -27,7 +27,7 @@ def test_how_arrays_print():
 
 def test_arrays_are_immutable_and_say_what_to_write_instead():
     a = xnp.zeros(3, int)
-    with pytest.raises(TypeError, match=re.escape("a = a.at[0].set(5)")):
+    with pytest.raises(TypeError, match=re.escape("x = x.at[0].set(5)")):
         a[0] = 5
     changed = a.at[0].set(5)
     assert changed.tolist() == [5, 0, 0] and a.tolist() == [0, 0, 0]

@@ -71,12 +71,6 @@ def _check_input_dtype(name: str, x: Any, holomorphic: bool, allow_int: bool) ->
     if holomorphic:
         if kind != "c":
             raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but got {dtype}.")
-    elif kind == "c":
-        raise TypeError(
-            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but got {dtype}. "
-            "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions "
-            "involving complex inputs, use vjp directly."
-        )
     elif kind in "biu" and not allow_int:
         raise TypeError(
             f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got "
@@ -96,7 +90,8 @@ def _check_output_dtype(name: str, x: Any, holomorphic: bool) -> None:
     elif kind == "c":
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got {dtype}. "
-            "For holomorphic differentiation, pass holomorphic=True."
+            "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions "
+            "involving complex outputs, use vjp directly."
         )
     elif kind != "f":
         raise TypeError(
@@ -110,8 +105,8 @@ def _argnums(fun: Callable[..., Any], argnums: Any, args: Sequence[Any], name: s
     for n in nums:
         if not -len(args) <= n < len(args):
             raise TypeError(
-                f"{name} of {signature.fun_name(fun)} differentiates with respect to positional argument(s) {argnums}, "
-                f"but only {len(args)} positional arguments were passed. Pass that argument by position, not by keyword."
+                f"{name} of {signature.fun_name(fun)} differentiates with respect to argnums={argnums}, but only "
+                f"{len(args)} positional arguments were passed. Pass that argument by position, not by keyword."
             )
     return tuple([n % len(args) for n in nums])
 

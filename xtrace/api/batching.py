@@ -45,9 +45,10 @@ def vmap(
         raise TypeError(f"vmap takes a function, got {fun!r} of type {type(fun)}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or type(in_axes) in (int, tuple) or pytree.tree_leaves(in_axes) is not None):
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
         raise TypeError(
-            f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments, got {in_axes!r}"
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
+            f"to the function, but got {in_axes!r}."
         )
     for where, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in pytree.tree_leaves(axes):

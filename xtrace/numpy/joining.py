@@ -513,10 +513,8 @@ def _repeat_evenly(x: Any, times: int, axis: int) -> Any:
 
 @composite(static_argnames=("axis",))
 def _rows(x: Any, indices: Any, axis: int) -> Any:
-    """The slices of x along an axis at indices known to be in bounds."""
-    from xtrace.numpy import indexing
-
-    return indexing.take(x, indices, axis=axis, mode="clip")
+    """The slices of x along an axis, at indices known to be in bounds."""
+    return x.at[(slice(None),) * axis + (indices,)].get(mode="promise_in_bounds")
 
 
 @composite(static_argnames=("axis", "total"))
@@ -531,6 +529,8 @@ def _repeat_traced(x: Any, repeats: Any, axis: int, total: int) -> Any:
         raise ValueError(
             f"repeat needs one number for each of the {size} elements along axis {axis}, got {counts.shape[0]}"
         )
+    if total == 0 or size == 0:
+        return lax.full((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype.type(0), x.dtype)
     # Element i of the result is the first one whose repeats end beyond i: as many ends lie at or before i.
     ends = lax.cumsum(lax.convert_element_type(counts, np.int32))
     marks = manipulation.broadcast_to(np.int32(0), (total,))

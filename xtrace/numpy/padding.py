@@ -331,10 +331,15 @@ def _statistic(x: Any, mode: str, widths: Widths, lengths: Widths) -> Any:
 def _reduce(x: Any, mode: str, axis: int) -> Any:
     import xtrace.numpy as xnp
 
-    function = {"maximum": xnp.max, "minimum": xnp.min, "mean": xnp.mean, "median": xnp.median}[mode]
-    out = function(x, axis=axis)
-    if not dtypes.is_inexact(x.dtype):
-        out = xnp.round(out) if dtypes.is_inexact(out.dtype) else out
+    if mode == "median":
+        middle = (x.shape[axis] - 1) // 2, x.shape[axis] // 2
+        ordered = lax.sort(x, dimension=axis)
+        window = lax.slice_in_dim(ordered, middle[0], middle[1] + 1, axis=axis)
+        out = xnp.mean(window, axis=axis)
+    else:
+        out = {"maximum": xnp.max, "minimum": xnp.min, "mean": xnp.mean}[mode](x, axis=axis)
+    if not dtypes.is_inexact(x.dtype) and dtypes.is_inexact(out.dtype):
+        out = xnp.round(out)
     return lax.convert_element_type(out, x.dtype)
 
 

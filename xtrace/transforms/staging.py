@@ -43,8 +43,7 @@ class StagedTracer(Tracer):
         self.var = var
 
     def __repr__(self) -> str:
-        weak = "~" if self.aval.weak_type else ""
-        return f"JitTracer({weak}{self.aval.str_short()})"
+        return f"JitTracer({self.aval})"
 
     __str__ = __repr__
 
