@@ -131,6 +131,36 @@ def test_polynomial_of_one_array_of_coefficients():
     assert "polynomial[unroll=2] a 1.0:f32[] 2.0:f32[] 3.0:f32[]" in text
 
 
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda: lax.sin(3),
+            "sin does not accept dtype int32 for its operand; it accepts floating, complex dtypes. "
+            "Cast it with .astype('float32'); the functions of xtrace.numpy convert by themselves",
+        ),
+        (
+            lambda: lax.mul(np.float32(1), 3),
+            "lax.mul requires arguments to have the same dtypes, got float32, int32. "
+            "(numpy.multiply promotes its arguments; or cast one with .astype().)",
+        ),
+        (
+            lambda: lax.sub(np.ones((2, 3)), np.ones(3)),
+            "sub: arrays must have the same number of dimensions (or none), got shapes (2, 3), (3,); "
+            "numpy.subtract broadcasts ranks, lax.sub doesn't",
+        ),
+        (
+            lambda: lax.complex(np.float16(1), np.float16(2)),
+            "complex does not accept dtype float16: complex numbers have float32 or float64 parts; cast with .astype()",
+        ),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert str(raised.value) == message
+
+
 def test_docstrings_run():
     import doctest
     import importlib

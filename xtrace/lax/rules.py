@@ -16,6 +16,14 @@ from xtrace.transforms.zeros import UndefinedPrimal
 #: What the letters of `dtypes.kind` are called in messages.
 KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating", "c": "complex"}
 
+#: What NumPy calls the operations that lax has other names for.
+NUMPY_NAMES = {
+    "sub": "subtract", "mul": "multiply", "div": "true_divide", "max": "maximum", "min": "minimum", "eq": "equal",
+    "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "rem": "fmod",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift", "atan2": "arctan2",
+}  # fmt: skip
+
 
 def accepted(kinds: str) -> str:
     return ", ".join(KIND_NAMES[k] for k in kinds)
@@ -24,8 +32,10 @@ def accepted(kinds: str) -> str:
 def check_dtype(name: str, aval: ShapedArray, kinds: str, operand: str = "operand") -> None:
     """Raise TypeError unless the dtype of `aval` is of one of `kinds` (letters of dtypes.kind)."""
     if dtypes.kind(aval.dtype) not in kinds:
+        exact = dtypes.kind(aval.dtype) in "biu" and "f" in kinds
+        hint = ". Cast it with .astype('float32'); the functions of xtrace.numpy convert by themselves" if exact else ""
         raise TypeError(
-            f"{name} does not accept dtype {aval.dtype} for its {operand}; it accepts {accepted(kinds)} dtypes"
+            f"{name} does not accept dtype {aval.dtype} for its {operand}; it accepts {accepted(kinds)} dtypes{hint}"
         )
 
 
@@ -42,7 +52,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
         ranks = ", ".join(str(s) for s in shapes)
         raise TypeError(
             f"{name}: arrays must have the same number of dimensions (or none), got shapes {ranks}; "
-            f"numpy.{name} broadcasts ranks, lax.{name} doesn't"
+            f"numpy.{NUMPY_NAMES.get(name, name)} broadcasts ranks, lax.{name} doesn't"
         )
     result = []
     for sizes in zip(*ranked):
@@ -70,7 +80,7 @@ def elementwise_aval(name: str, kinds: Sequence[str], result: Any) -> Callable[.
                 got = ", ".join(str(a.dtype) for a in avals)
                 raise TypeError(
                     f"lax.{name} requires arguments to have the same dtypes, got {got}. "
-                    f"(numpy.{name} promotes its arguments; or cast one with .astype().)"
+                    f"(numpy.{NUMPY_NAMES.get(name, name)} promotes its arguments; or cast one with .astype().)"
                 )
         shape = broadcast_shapes(name, [a.shape for a in avals])
         weak = all([a.weak_type for a in avals])
