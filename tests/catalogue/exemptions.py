@@ -10,6 +10,7 @@ EXEMPT: dict[str, str] = {
         [f"numpy.{name}" for name in "array_repr array_str get_printoptions printoptions set_printoptions".split()],
         "text, not arrays; tested in tests/numpy/test_inspecting.py",
     ),
+    "lax.broadcast_shapes": "of shapes, not arrays; tested in tests/lax/test_slicing.py",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }
 

@@ -195,7 +195,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
       mode: what happens out of bounds: "raise" (on concrete values only), "wrap" around, "clip" to the nearest, or
         "ignore".
       order: "C" for row-major, "F" for column-major positions.
-      dtype: integer dtype of the result.
+      dtype: integer dtype of the result; by default that of the indices.
 
     Returns:
       The array of positions.
@@ -225,7 +225,10 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
             values = concrete(x, hint)
             if values.size and (values.min() < 0 or values.max() >= d):
                 raise ValueError(f"invalid entry in coordinates array: {values} for a dimension of size {d}")
-    result = dtypes.canonical_dtype(dtype if dtype is not None else dtypes.int64)
+    if dtype is None:
+        result, _ = dtypes.promote(tuple([dtypes.of_value(x) for x in given]))
+    else:
+        result = dtypes.canonical_dtype(dtype)
     return _ravel(*given, dims=dims, mode=mode, order=order, dtype=result)
 
 
