@@ -40,6 +40,7 @@ _MODULES: dict[str, str] = {
     "filling": "empty empty_like full full_like ones ones_like zeros zeros_like",
     "inspecting": "iscomplex iscomplexobj isreal isrealobj isscalar iterable ndim shape size",
     "interchange": "from_dlpack frombuffer fromfile fromiter fromstring load save savez",
+    "interpolation": "interp unwrap",
     "joining": (
         "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack repeat resize split "
         "stack tile unstack vsplit vstack"
@@ -51,6 +52,7 @@ _MODULES: dict[str, str] = {
     ),
     "mapping": "apply_along_axis apply_over_axes piecewise select vectorize",
     "padding": "pad trim_zeros",
+    "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "ranges": (
         "arange bartlett blackman eye fromfunction geomspace hamming hanning identity indices kaiser linspace logspace "
         "meshgrid mgrid ogrid tri tril triu vander"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import composite, dtypes
+from xtrace.core import composite, config, dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
@@ -18,16 +18,23 @@ from xtrace.numpy.elementwise import refuse_complex
 from xtrace.numpy.promotion import check_arraylike, operand, promote
 from xtrace.numpy.ufuncs import Binary, unary
 
+_enable_x64 = config.enable_x64.state
+
 
 @functools.lru_cache(maxsize=4096, typed=True)
-def _scalar(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).astype(dtype)[()]
+def _scalar(x: Any, dtype: Any, weak_type: bool, x64: bool) -> Any:
+    value = np.asarray(x).astype(dtype)[()]
+    if weak_type and shaped(value.item()).dtype == dtype:
+        return value.item()  # a Python number is weak too
+    return value
 
 
 def scalar(x: Any, like: Any) -> Any:
-    """The number `x` (not -0.0, which the cache takes for 0.0) in the dtype of `like`."""
+    """The number `x` (not -0.0, which the cache takes for 0.0) in the dtype and weak type of `like`."""
     aval = getattr(like, "aval", None)
-    return _scalar(x, (shaped(like) if aval is None else aval).dtype)
+    if aval is None:
+        aval = shaped(like)
+    return _scalar(x, aval.dtype, aval.weak_type, _enable_x64.value)
 
 
 def pick(condition: Any, on_true: Any, on_false: Any) -> Any:
@@ -396,7 +403,7 @@ def _wrap(z: Any, half: float) -> Any:
 @functools.cache
 def _log_of_sum(base: float) -> Callable[[Any, Any], Any]:
     """log_base(base ** x + base ** y) without overflow, with its derivative."""
-    from xtrace.api.custom import custom_jvp
+    from xtrace.lax.custom_functions import custom_jvp
 
     raised = lax.exp if base == math.e else lax.exp2
     per_log = 1 / math.log(base)
