@@ -45,15 +45,20 @@ def result_types(function, *args):
 @pytest.mark.parametrize("name", [n for n, rows in DATA["types"].items() if isinstance(rows, str)])
 def test_result_types_of_functions_of_one_operand(name):
     function = getattr(xnp, name)
-    got = [result_types(function, operand(a)) for a in DATA["operands"]]
-    assert dict(zip(DATA["operands"], got)) == dict(zip(DATA["operands"], DATA["types"][name].split()))
+    # JAX sometimes takes Python numbers alone for constants of the program; for us they are weak arrays.
+    recorded = {a: t for a, t in zip(DATA["operands"], DATA["types"][name].split()) if a not in PYTHON}
+    assert {a: result_types(function, operand(a)) for a in recorded} == recorded
 
 
 def differing(function, rows):
     """Pairs of operands whose result differs from the recorded one: (got, recorded)."""
+    # JAX compares a Python number in Python here, and gives weak results that it doesn't give for weak arrays.
+    left_alone = PYTHON if function is xnp.heaviside else ()
     found = {}
     for a, row in zip(DATA["operands"], rows):
         for b, want in zip(DATA["operands"], row.split()):
+            if a in left_alone or (a in PYTHON and b in PYTHON):
+                continue
             got = result_types(function, operand(a), operand(b))
             if got != want:
                 found[a, b] = (got, want)
@@ -92,6 +97,11 @@ def test_values(name, compiled):
     for dtype, recorded in DATA["values"][name].items():
         out = xt.tree.leaves(function(*[xnp.asarray(v) for v in inputs(dtype)[:count]]))
         for got, want in zip(out, recorded, strict=True):
+            if (name, dtype) == ("fmod", "bool"):  # JAX gives a remainder of division by 0; NumPy, and we, 0
+                assert numbers(got) == [0, 0, 0, 0]
+                continue
+            if (name, dtype) == ("power", "int32"):  # a negative exponent of an integer gives nothing meaningful
+                got, want = np.delete(np.asarray(got), 1), want[:1] + want[2:]
             np.testing.assert_allclose(numbers(got), want, rtol=3e-6, atol=1e-7, err_msg=f"{name} of {dtype}")
 
 

@@ -14,7 +14,7 @@ from xtrace.core import composite, dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy.elementwise import refuse_complex
-from xtrace.numpy.elementwise_math import pick, scalar
+from xtrace.numpy.elementwise_math import pick, scalar, weak_scalar
 from xtrace.numpy.promotion import check_arraylike, promote
 from xtrace.numpy.ufuncs import Binary, unary
 
@@ -161,8 +161,12 @@ def _round_even(x: Any) -> Any:
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
+def _as_float(x: Any) -> Any:
+    return shapes.convert(x, dtypes.canonicalize(dtypes.to_inexact(shaped(x).dtype)), False)
+
+
 def _truncated(x: Any) -> Any:
-    return pick(lax.lt(x, scalar(0, x)), lax.ceil(x), lax.floor(x))
+    return pick(lax.lt(x, weak_scalar(0, x)), lax.ceil(x), lax.floor(x))
 
 
 trunc = unary(
@@ -170,8 +174,8 @@ trunc = unary(
     {"biu": _itself, "f": _truncated, "c": refuse_complex("trunc")},
 )  # fmt: skip
 rint = unary(
-    "rint", None, "The nearest integer, as a float; halves go to the even one.", "inexact",
-    {"f": _round_even, "c": lambda z: lax.complex(_round_even(lax.real(z)), _round_even(lax.imag(z)))},
+    "rint", None, "The nearest integer, as a float; halves go to the even one.", "",
+    {"biu": _as_float, "f": _round_even, "c": lambda z: lax.complex(_round_even(lax.real(z)), _round_even(lax.imag(z)))},
 )  # fmt: skip
 
 
@@ -198,6 +202,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     check_arraylike("round", a)
     decimals = index(decimals)
     dtype = dtypes.of_value(a)[0]
+    if dtypes.is_bool(dtype):
+        raise ValueError("round takes numbers, got booleans: convert them with .astype(int) first")
     if not dtypes.is_inexact(dtype):
         if decimals < 0:
             raise NotImplementedError("round: integers can't be rounded to decimals < 0; convert to float first")
@@ -248,7 +254,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 @composite.composite
 def _modf(x: Any) -> tuple[Any, Any]:
     (x,) = promote("modf", (x,), "inexact")
-    whole = pick(lax.ge(x, scalar(0, x)), lax.floor(x), lax.ceil(x))
+    whole = pick(lax.ge(x, weak_scalar(0, x)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
 
@@ -374,7 +380,8 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     )
     exponent = lax.sub(lax.convert_element_type(field, np.dtype(np.int32)), np.int32(info.maxexp - 2))
     exponent = pick(small, lax.sub(exponent, np.int32(info.nmant + 1)), exponent)
-    plain = lax.bitwise_and(lax.is_finite(wide), lax.ne(wide, scalar(0, wide)))
+    # Not `wide`: where the processor takes subnormal numbers for zeros, the product above is a zero.
+    plain = lax.bitwise_and(lax.is_finite(wide), lax.ne(normal, scalar(0, normal)))
     exponent = pick(plain, exponent, np.int32(0))
     return shapes.convert(_scaled_by_power(wide, lax.neg(exponent)), dtype, False), exponent
 
@@ -398,7 +405,7 @@ spacing = unary(
 
 def _no_imaginary(x: Any) -> Any:
     aval = shaped(x)
-    return shapes.broadcast_in_dim_p.bind(scalar(0, x), shape=aval.shape, broadcast_dimensions=(), sharding=None)
+    return shapes.broadcast_in_dim_p.bind(weak_scalar(0, x), shape=aval.shape, broadcast_dimensions=(), sharding=None)
 
 
 conjugate = conj = unary("conjugate", None, "The complex conjugate; real x itself.", "", {"biuf": _itself, "c": lax.conj})
@@ -427,9 +434,10 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 @composite.composite(static_argnames=("deg",))
 def _angle(z: Any, deg: bool) -> Any:
-    (z,) = promote("angle", (z,), "inexact")
+    (z,) = promote("angle", (z,))
+    z = z if dtypes.is_inexact(shaped(z).dtype) else _as_float(z)
     out = lax.atan2(imag(z), real(z)) if shaped(z).shape else lax.atan2(*promote("angle", (imag(z), real(z))))
-    return lax.mul(out, scalar(180 / math.pi, out)) if deg else out
+    return lax.mul(out, weak_scalar(180 / math.pi, out)) if deg else out
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import composite, config, dtypes
+from xtrace.core import composite, dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
@@ -18,23 +18,27 @@ from xtrace.numpy.elementwise import refuse_complex
 from xtrace.numpy.promotion import check_arraylike, operand, promote
 from xtrace.numpy.ufuncs import Binary, unary
 
-_enable_x64 = config.enable_x64.state
-
 
 @functools.lru_cache(maxsize=4096, typed=True)
-def _scalar(x: Any, dtype: Any, weak_type: bool, x64: bool) -> Any:
-    value = np.asarray(x).astype(dtype)[()]
-    if weak_type and shaped(value.item()).dtype == dtype:
-        return value.item()  # a Python number is weak too
-    return value
+def _scalar(x: Any, dtype: Any) -> Any:
+    return np.asarray(x).astype(dtype)[()]
 
 
 def scalar(x: Any, like: Any) -> Any:
-    """The number `x` (not -0.0, which the cache takes for 0.0) in the dtype and weak type of `like`."""
+    """The number `x` (not -0.0, which the cache takes for 0.0) in the dtype of `like`."""
     aval = getattr(like, "aval", None)
-    if aval is None:
-        aval = shaped(like)
-    return _scalar(x, aval.dtype, aval.weak_type, _enable_x64.value)
+    return _scalar(x, (shaped(like) if aval is None else aval).dtype)
+
+
+def weak_scalar(x: Any, like: Any) -> Any:
+    """The same, but a Python number beside weakly typed arrays, so that the result stays weak."""
+    aval = shaped(like)
+    value = _scalar(x, aval.dtype)
+    if aval.weak_type:
+        number = value.item()
+        if shaped(number).dtype == aval.dtype:
+            return number
+    return value
 
 
 def pick(condition: Any, on_true: Any, on_false: Any) -> Any:
@@ -57,9 +61,9 @@ def _widen(x: Any, old: tuple[int, ...], shape: tuple[int, ...]) -> Any:
 
 def _floor_divide_signed(x: Any, y: Any) -> Any:
     quotient = lax.div(x, y)
-    inexact = lax.ne(lax.rem(x, y), scalar(0, x))
+    inexact = lax.ne(lax.rem(x, y), weak_scalar(0, x))
     return pick(
-        lax.bitwise_and(lax.ne(lax.sign(x), lax.sign(y)), inexact), lax.sub(quotient, scalar(1, x)), quotient
+        lax.bitwise_and(lax.ne(lax.sign(x), lax.sign(y)), inexact), lax.sub(quotient, weak_scalar(1, x)), quotient
     )
 
 
@@ -67,22 +71,22 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Python's divmod for floats."""
     rest = lax.rem(x, y)
     # Where y is 0 the quotient is that of x itself: infinite or NaN.
-    whole = lax.div(pick(lax.eq(y, scalar(0, y)), x, lax.sub(x, rest)), y)
-    below = lax.bitwise_and(lax.ne(rest, scalar(0, x)), lax.ne(lax.sign(y), lax.sign(rest)))
+    whole = lax.div(pick(lax.eq(y, weak_scalar(0, y)), x, lax.sub(x, rest)), y)
+    below = lax.bitwise_and(lax.ne(rest, weak_scalar(0, x)), lax.ne(lax.sign(y), lax.sign(rest)))
     rest = pick(below, lax.add(rest, y), rest)
-    whole = pick(below, lax.sub(whole, scalar(1, x)), whole)
+    whole = pick(below, lax.sub(whole, weak_scalar(1, x)), whole)
     return lax.round(whole), rest
 
 
 def _nonzero_divisor(y: Any) -> Any:
     """Integers with 1 in place of 0: dividing by 0 then leaves no remainder."""
-    return pick(lax.eq(y, scalar(0, y)), scalar(1, y), y)
+    return pick(lax.eq(y, weak_scalar(0, y)), weak_scalar(1, y), y)
 
 
 def _remainder(x: Any, y: Any) -> Any:
     if dtypes.is_integer(shaped(x).dtype):
         y = _nonzero_divisor(y)
-    zero = scalar(0, x)
+    zero = weak_scalar(0, x)
     rest = lax.rem(x, y)
     other_sign = lax.ne(lax.lt(rest, zero), lax.lt(y, zero))
     return pick(lax.bitwise_and(other_sign, lax.ne(rest, zero)), lax.add(rest, y), rest)
@@ -154,7 +158,8 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
 def _greatest_common_divisor() -> Callable[..., Any]:
     @composite.composite
     def gcd(x: Any, y: Any) -> Any:
-        x, y = [lax.abs(v) if dtypes.kind(shaped(v).dtype) == "i" else v for v in promote("gcd", (x, y), "numeric")]
+        x, y = [shapes.convert(v, shaped(v).dtype, False) for v in promote("gcd", (x, y), "numeric")]
+        x, y = [lax.abs(v) if dtypes.kind(shaped(v).dtype) == "i" else v for v in (x, y)]
         shape = lax.broadcast_shapes(shaped(x).shape, shaped(y).shape)
         x, y = [_widen(v, shaped(v).shape, shape) for v in (x, y)]
         if not shape:
@@ -177,9 +182,8 @@ def _greatest_common_divisor() -> Callable[..., Any]:
 
 def _integers(name: str, *args: Any) -> None:
     check_arraylike(name, *args)
-    found = [shaped(x).dtype for x in args]
-    if not all([dtypes.is_integer(d) for d in found]):
-        raise ValueError(f"{name} takes integers, got dtypes {', '.join(map(str, found))}")
+    if not dtypes.is_integer(dtypes.result_type(*args)):
+        raise ValueError(f"{name} takes integers, got dtypes {', '.join([str(shaped(x).dtype) for x in args])}")
 
 
 def gcd(x1: Any, x2: Any) -> Any:
@@ -226,7 +230,7 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 @composite.composite
 def _lcm(x: Any, y: Any) -> Any:
-    x, y = [ew.absolute(v) for v in promote("lcm", (x, y), "numeric")]
+    x, y = [ew.absolute(shapes.convert(v, shaped(v).dtype, False)) for v in promote("lcm", (x, y), "numeric")]
     divisor = gcd(x, y)
     none = lax.eq(divisor, scalar(0, divisor))
     out = ew.multiply(x, lax.div(*promote("lcm", (y, pick(none, scalar(1, divisor), divisor)))))
@@ -252,7 +256,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     Example:
       >>> import xtrace.numpy as xnp
       >>> xnp.power(xnp.arange(4), 2), xnp.power(2.0, xnp.arange(3))
-      (Array([0, 1, 4, 9], dtype=int32), Array([1., 2., 4.], dtype=float32, weak_type=True))
+      (Array([0, 1, 4, 9], dtype=int32), Array([1., 2., 4.], dtype=float32))
     """
     check_arraylike("power", x1, x2)
     if isinstance(x2, (int, np.integer, np.bool_)):
@@ -295,12 +299,10 @@ def _integer_power(x: Any, y: int) -> Any:
 
 def _general_power(x: Any, y: Any) -> Any:
     kinds = [dtypes.kind(shaped(v).dtype) for v in (x, y)]
-    if kinds[0] in "fc" and kinds[1] in "biu":
+    if kinds[0] in "fc" and kinds[1] in "iu":
         # The exponent stays an integer: powers of negative numbers are exact.
         (base, _), (_, exponent) = promote("power", (x, y)), promote("power", (x, y), ranks=True)
         exponent = _same_rank(y, shaped(exponent).ndim)
-        if kinds[1] == "b":
-            exponent = shapes.convert(exponent, dtypes.int32, False)
         return lax.pow(base, exponent)
     if kinds[1] in "fc" or kinds[0] in "fc":
         return lax.pow(*promote("power", (x, y)))
@@ -452,14 +454,14 @@ def _hypot(x: Any, y: Any) -> Any:
     info = dtypes.finfo(shaped(x).dtype)
     bits = info.maxexp // 2
     larger = lax.max(lax.abs(x), lax.abs(y))
-    large = lax.ge(larger, scalar(2.0 ** (bits - 1), x))
-    small = lax.le(larger, scalar(2.0 ** (info.minexp // 2 + info.nmant // 2), x))
-    down, up, one = [scalar(2.0**e, x) for e in (-(bits + 11 if bits > 30 else bits), bits + 11 if bits > 30 else bits, 0)]
+    large = lax.ge(larger, weak_scalar(2.0 ** (bits - 1), x))
+    small = lax.le(larger, weak_scalar(2.0 ** (info.minexp // 2 + info.nmant // 2), x))
+    down, up, one = [weak_scalar(2.0**e, x) for e in (-(bits + 11 if bits > 30 else bits), bits + 11 if bits > 30 else bits, 0)]
     scale = pick(large, down, pick(small, up, one))
     back = pick(large, up, pick(small, down, one))
     sum_ = lax.add(lax.square(lax.mul(x, scale)), lax.square(lax.mul(y, scale)))
     out = lax.mul(lax.sqrt(sum_), back)
-    infinite = scalar(math.inf, x)
+    infinite = weak_scalar(math.inf, x)
     either = lax.bitwise_or(lax.eq(lax.abs(x), infinite), lax.eq(lax.abs(y), infinite))
     return pick(either, infinite, out)
 

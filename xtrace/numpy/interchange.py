@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from xtrace.core import dtypes
-from xtrace.numpy.creation import asarray
+from xtrace.numpy.creation import asarray, place
+from xtrace.runtime import backends, jaxlib_api
 
 
 
@@ -32,9 +33,28 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       >>> xnp.from_dlpack(np.arange(3, dtype=np.int32))
       Array([0, 1, 2], dtype=int32)
     """
-    from xtrace import dlpack
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack takes objects with __dlpack__ and __dlpack_device__, got {type(x).__name__}")
+    kind, number = x.__dlpack_device__()
+    if int(kind) == 1 and isinstance(x, np.ndarray):
+        # NumPy may write to its memory at any time: it is copied.
+        if copy is False:
+            raise ValueError("from_dlpack: the memory of NumPy arrays is never shared, so copy=False can't be had")
+        out = asarray(x)
+    else:
+        out = jaxlib_api.from_dlpack(x.__dlpack__(), _device_of(int(kind), number), None, copy)
+    return place(out, device)
 
-    return dlpack.from_dlpack(x, device=device, copy=copy)
+
+def _device_of(kind: int, number: int) -> Any:
+    """The device that DLPack calls by this kind and number."""
+    platform = {1: "cpu", 2: "cuda", 3: "cpu", 10: "rocm"}.get(kind)
+    if platform is None:
+        raise ValueError(f"from_dlpack: no device of DLPack's kind {kind} is known; copy the array to the host first")
+    for found in backends.get_backend(platform).local_devices():
+        if platform == "cpu" or found.local_hardware_id == number:
+            return found
+    raise ValueError(f"from_dlpack: there is no {platform} device number {number}")
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:

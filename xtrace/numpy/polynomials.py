@@ -147,7 +147,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
       trim_leading_zeros: leave out zeros in front of the factors; their values must be known then.
 
     Returns:
-      Coefficients of the product, shape (n + m - 1,).
+      Coefficients of the product, shape (n + m - 1,), floating.
 
     Raises:
       ValueError: coefficients have more than one dimension.
@@ -155,7 +155,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     Example:
       >>> import xtrace.numpy as xnp
       >>> xnp.polymul(xnp.array([1, 2]), xnp.array([1, -2]))
-      Array([ 1,  0, -4], dtype=int32)
+      Array([ 1.,  0., -4.], dtype=float32)
     """
     p, q = _coefficients("polymul", a1, a2)
     if trim_leading_zeros and (p.shape[0] > 1 or q.shape[0] > 1):
