@@ -14,19 +14,22 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.lax.lax import _convert_element_type
 
-OPERANDS = "bool int8 uint8 int32 uint32 float16 bfloat16 float32 complex64 int32* float32* py_bool py_int py_float py_complex".split()
+OPERANDS = (
+    "bool int8 uint8 int32 uint32 float16 bfloat16 float32 complex64 int32* float32* "
+    "py_bool py_int py_float py_complex"
+).split()
 PYTHON = {"py_bool": True, "py_int": 2, "py_float": 1.5, "py_complex": 1 + 2j}
 UNARY = (
-    "abs absolute fabs negative positive sign signbit square sqrt cbrt reciprocal exp exp2 expm1 log log2 log10 log1p sin "
-    "cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg sinc i0 floor ceil trunc rint "
-    "round isnan isinf isfinite isposinf isneginf logical_not invert bitwise_count conj real imag angle nan_to_num modf "
-    "frexp spacing"
+    "abs absolute fabs negative positive sign signbit square sqrt cbrt reciprocal exp exp2 expm1 log log2 log10 log1p "
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg sinc i0 floor ceil trunc rint "
+    "round isnan isinf isfinite isposinf isneginf logical_not invert bitwise_count conj real imag angle nan_to_num "
+    "modf frexp spacing"
 ).split()
 BINARY = (
     "add subtract multiply true_divide floor_divide remainder fmod divmod power float_power maximum minimum fmax fmin "
     "bitwise_and bitwise_or bitwise_xor left_shift right_shift equal not_equal less less_equal greater greater_equal "
-    "logical_and logical_or logical_xor arctan2 hypot logaddexp logaddexp2 heaviside copysign nextafter ldexp isclose gcd "
-    "lcm"
+    "logical_and logical_or logical_xor arctan2 hypot logaddexp logaddexp2 heaviside copysign nextafter ldexp isclose "
+    "gcd lcm"
 ).split()
 OPERATORS = "add sub mul truediv floordiv mod divmod pow and or xor lshift rshift eq ne lt le gt ge".split()
 #: operands of the value tests, by dtype
@@ -107,9 +110,7 @@ if __name__ == "__main__":
         "jax": jax.__version__,
         "operands": OPERANDS,
         "types": {n: types(getattr(jnp, n), 1) for n in UNARY} | {n: types(getattr(jnp, n), 2) for n in BINARY},
-        "operators": {
-            n: types(divmod if n == "divmod" else getattr(operator, f"__{n}__"), 2) for n in OPERATORS
-        },
+        "operators": {n: types(divmod if n == "divmod" else getattr(operator, f"__{n}__"), 2) for n in OPERATORS},
         "inputs": {d: [numbers(np.asarray(v, d)) for v in pair] for d, pair in VALUES.items()},
         "values": {n: values(getattr(jnp, n), 1) for n in UNARY} | {n: values(getattr(jnp, n), 2) for n in BINARY},
     }

@@ -11,19 +11,19 @@ _MODULES: dict[str, str] = {
     "creation": "array asarray",
     "differences": "diff ediff1d gradient",
     "dtypes": (
-        "ComplexWarning bfloat16 bool bool_ can_cast cdouble character complex128 complex64 complex_ complexfloating "
-        "csingle double dtype e euler_gamma finfo flexible float16 float32 float4_e2m1fn float64 float6_e2m3fn "
-        "float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 "
-        "float8_e5m2fnuz float8_e8m0fnu float_ floating generic iinfo inexact inf int1 int16 int2 int32 int4 int64 int8 "
-        "int_ integer isdtype issubdtype nan ndarray newaxis number object_ pi promote_types result_type signedinteger "
-        "single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 unsignedinteger"
+        "ComplexWarning bfloat16 bool bool_ can_cast cdouble character complex128 complex64 complex_ "
+        "complexfloating csingle double dtype e euler_gamma finfo flexible float16 float32 float4_e2m1fn float64 "
+        "float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
+        "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ floating generic iinfo inexact inf int1 int16 int2 int32 "
+        "int4 int64 int8 int_ integer isdtype issubdtype nan ndarray newaxis number object_ pi promote_types "
+        "result_type signedinteger single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 unsignedinteger"
     ),
     "elementwise": (
-        "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh "
-        "bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt ceil "
-        "cos cosh divide equal exp exp2 expm1 fabs floor greater greater_equal invert left_shift less less_equal log "
-        "log1p log2 maximum minimum multiply negative nextafter not_equal positive right_shift sign sin sinh sqrt square "
-        "subtract tan tanh true_divide"
+        "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 "
+        "atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor "
+        "cbrt ceil cos cosh divide equal exp exp2 expm1 fabs floor greater greater_equal invert left_shift less "
+        "less_equal log log1p log2 maximum minimum multiply negative nextafter not_equal positive right_shift sign "
+        "sin sinh sqrt square subtract tan tanh true_divide"
     ),
     "elementwise_float": (
         "angle around conj conjugate copysign frexp imag isfinite isinf isnan isneginf isposinf ldexp modf nan_to_num "
@@ -34,8 +34,8 @@ _MODULES: dict[str, str] = {
         "logical_xor where"
     ),
     "elementwise_math": (
-        "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 logaddexp logaddexp2 mod "
-        "pow power rad2deg radians reciprocal remainder sinc"
+        "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 logaddexp logaddexp2 "
+        "mod pow power rad2deg radians reciprocal remainder sinc"
     ),
     "filling": "empty empty_like full full_like ones ones_like zeros zeros_like",
     "inspecting": "iscomplex iscomplexobj isreal isrealobj isscalar iterable ndim shape size",

@@ -128,7 +128,9 @@ def _make(
     name: str, x: Any, dtype: Any, copy: bool, order: str | None, ndmin: int, device: Any, out_sharding: Any
 ) -> Any:
     if order not in (None, "K", "A", "C"):
-        raise NotImplementedError(f"{name}: arrays have the layout that the device prefers; order={order!r} can't be had")
+        raise NotImplementedError(
+            f"{name}: arrays have the layout that the device prefers; order={order!r} can't be had"
+        )
     new = None if dtype is None else canonical(dtype, name)
     out = _from_value(x, new, copy)
     aval = out.aval
@@ -195,7 +197,7 @@ def _cast(value: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _leaf_kinds(x: Any, kinds: dict[Any, Any]) -> None:
-    """Collect what nested sequences hold: Python number types, and (dtype, weak type) of arrays -> an example of each."""
+    """Collect what nested sequences hold: an example of each kind of number and of each dtype of arrays."""
     for kind in set(map(type, x)):
         if kind in dtypes.PYTHON_SCALARS:
             kinds[kind] = kind
@@ -259,7 +261,9 @@ def _stack(x: Any, dtype: Any) -> Any:
     parts = [_stack(item, dtype) for item in x]
     found = {p.aval.shape for p in parts}
     if len(found) > 1:
-        raise ValueError(f"array: the parts of a sequence must have one shape to be stacked, got {', '.join(map(str, sorted(found)))}")
+        raise ValueError(
+            f"array: the parts of a sequence must have one shape, got {', '.join(map(str, sorted(found)))}"
+        )
     return lax.concatenate([shapes.expand_dims(p, (0,)) for p in parts], 0)
 
 

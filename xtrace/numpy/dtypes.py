@@ -1,4 +1,4 @@
-"""Dtypes as users write them: scalar type objects (float32, bfloat16, …), queries, and the check of `dtype=` arguments."""
+"""Dtypes as users write them: scalar types (float32, bfloat16, …), queries, and the check of `dtype=` arguments."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def _canonical(spec: Any, function: str) -> tuple[DType, Any]:
     asked = dtypes.as_dtype(spec)
     if not isinstance(asked, ExtendedDtype) and dtypes.kind(asked) not in "biufc0":
         raise TypeError(
-            f"{function}: arrays hold numbers and booleans, got dtype {spec}. Keep such values outside arrays, or encode "
-            "them as numbers."
+            f"{function}: arrays hold numbers and booleans, got dtype {spec}. Keep such values outside arrays, or "
+            "encode them as numbers."
         )
     if not isinstance(asked, ExtendedDtype) and not asked.isnative:
         asked = asked.newbyteorder("=")
@@ -290,7 +290,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         try:
             wanted = dtypes.as_dtype(option)
         except TypeError:
-            raise ValueError(f"isdtype: no such kind: {option!r}. Kinds are {', '.join(map(repr, _KINDS))}, or a dtype") from None
+            raise ValueError(
+                f"isdtype: no such kind: {option!r}. Kinds are {', '.join(map(repr, _KINDS))}, or a dtype"
+            ) from None
         if found == wanted:
             return True
     return False

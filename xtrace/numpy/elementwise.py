@@ -74,7 +74,9 @@ abs = absolute
 sign = unary("sign", el.sign_p, "-1, 0 or 1 by the sign of x; x / |x| for complex numbers.", "")
 floor = unary("floor", el.floor_p, "Largest integer not above x, in the dtype of x.", "", _INTEGERS_ARE_WHOLE)
 ceil = unary("ceil", el.ceil_p, "Smallest integer not below x, in the dtype of x.", "", _INTEGERS_ARE_WHOLE)
-invert = bitwise_not = bitwise_invert = unary("invert", el.not_p, "Bits (of integers) or truth values inverted: ~x.", "")
+invert = bitwise_not = bitwise_invert = unary(
+    "invert", el.not_p, "Bits (of integers) or truth values inverted: ~x.", ""
+)
 
 add = _binary("add", el.add_p, "x + y; logical or for booleans.", "", {"b": el.or_p})
 subtract = _binary("subtract", el.sub_p, "x - y.")
@@ -82,7 +84,9 @@ multiply = _binary("multiply", el.mul_p, "x * y; logical and for booleans.", "",
 true_divide = divide = _binary("true_divide", el.div_p, "x / y, in floating point.", "inexact")
 maximum = _binary("maximum", el.max_p, "The larger of x and y; NaN if either is.")
 minimum = _binary("minimum", el.min_p, "The smaller of x and y; NaN if either is.")
-arctan2 = atan2 = _binary("arctan2", el.atan2_p, "Angle of the point (y, x) = (first, second operand), -pi to pi.", "inexact")
+arctan2 = atan2 = _binary(
+    "arctan2", el.atan2_p, "Angle of the point (y, x) = (first, second operand), -pi to pi.", "inexact"
+)
 nextafter = _binary("nextafter", el.nextafter_p, "The next number after x in the direction of y.", "inexact")
 bitwise_and = _binary("bitwise_and", el.and_p, "Bits set in both: x & y.")
 bitwise_or = _binary("bitwise_or", el.or_p, "Bits set in either: x | y.")
@@ -98,8 +102,12 @@ right_shift = bitwise_right_shift = _binary(
 equal = _binary("equal", el.eq_p, "x == y.")
 not_equal = _binary("not_equal", el.ne_p, "x != y.")
 less = _binary("less", el.lt_p, "x < y; complex numbers in lexicographic order.", "", {"c": _lexicographic(el.lt_p)})
-less_equal = _binary("less_equal", el.le_p, "x <= y; complex numbers in lexicographic order.", "", {"c": _lexicographic(el.le_p)})
-greater = _binary("greater", el.gt_p, "x > y; complex numbers in lexicographic order.", "", {"c": _lexicographic(el.gt_p)})
+less_equal = _binary(
+    "less_equal", el.le_p, "x <= y; complex numbers in lexicographic order.", "", {"c": _lexicographic(el.le_p)}
+)
+greater = _binary(
+    "greater", el.gt_p, "x > y; complex numbers in lexicographic order.", "", {"c": _lexicographic(el.gt_p)}
+)
 greater_equal = _binary(
     "greater_equal", el.ge_p, "x >= y; complex numbers in lexicographic order.", "", {"c": _lexicographic(el.ge_p)}
 )

@@ -1,4 +1,4 @@
-"""Functions of the representation of numbers: signs, exponents, rounding, NaN and infinities; real and imaginary parts."""
+"""What numbers are made of: signs, exponents, fractions, NaN and infinities, real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -175,7 +175,11 @@ trunc = unary(
 )  # fmt: skip
 rint = unary(
     "rint", None, "The nearest integer, as a float; halves go to the even one.", "",
-    {"biu": _as_float, "f": _round_even, "c": lambda z: lax.complex(_round_even(lax.real(z)), _round_even(lax.imag(z)))},
+    {
+        "biu": _as_float,
+        "f": _round_even,
+        "c": lambda z: lax.complex(_round_even(lax.real(z)), _round_even(lax.imag(z))),
+    },
 )  # fmt: skip
 
 
@@ -408,7 +412,9 @@ def _no_imaginary(x: Any) -> Any:
     return shapes.broadcast_in_dim_p.bind(weak_scalar(0, x), shape=aval.shape, broadcast_dimensions=(), sharding=None)
 
 
-conjugate = conj = unary("conjugate", None, "The complex conjugate; real x itself.", "", {"biuf": _itself, "c": lax.conj})
+conjugate = conj = unary(
+    "conjugate", None, "The complex conjugate; real x itself.", "", {"biuf": _itself, "c": lax.conj}
+)
 real = unary("real", lax.real_p, "The real part; real x itself.", "", {"biuf": _itself})
 imag = unary("imag", lax.imag_p, "The imaginary part; zeros for real x.", "", {"biuf": _no_imaginary})
 
@@ -444,4 +450,3 @@ __all__ = [
     "angle", "around", "conj", "conjugate", "copysign", "frexp", "imag", "isfinite", "isinf", "isnan", "isneginf",
     "isposinf", "ldexp", "modf", "nan_to_num", "real", "rint", "round", "signbit", "spacing", "trunc",
 ]  # fmt: skip
-

@@ -293,7 +293,6 @@ def _array_equiv(x: Any, y: Any) -> Any:
     return _all(ew.equal(x, y))
 
 
-
 __all__ = [
     "allclose", "array_equal", "array_equiv", "bitwise_count", "clip", "fmax", "fmin", "isclose", "logical_and",
     "logical_not", "logical_or", "logical_xor", "where",

@@ -42,7 +42,7 @@ def weak_scalar(x: Any, like: Any) -> Any:
 
 
 def pick(condition: Any, on_true: Any, on_false: Any) -> Any:
-    """`on_true` where the condition holds, else `on_false`: of one dtype, broadcast to one shape. (numpy.where promotes.)"""
+    """`on_true` where the condition holds, else `on_false`: of one dtype, and broadcast to one shape."""
     found = [shaped(x).shape for x in (condition, on_true, on_false)]
     shape = found[0] if found[0] == found[1] == found[2] else lax.broadcast_shapes(*found)
     if found[0] and found[0] != shape:
@@ -102,7 +102,12 @@ BINARY: dict[str, Binary] = {
         None,
         "x / y rounded down; what integers divided by 0 give has no meaning.",
         "numeric",
-        {"i": _floor_divide_signed, "u": lax.div, "f": lambda x, y: _float_divmod(x, y)[0], "c": refuse_complex("floor_divide")},
+        {
+            "i": _floor_divide_signed,
+            "u": lax.div,
+            "f": lambda x, y: _float_divmod(x, y)[0],
+            "c": refuse_complex("floor_divide"),
+        },
     ),
     "remainder": Binary(
         "remainder",
@@ -365,9 +370,7 @@ def float_power(x1: Any, x2: Any, /) -> Any:
 
 _float_power = Binary("float_power", lax.pow_p, float_power.__doc__ or "", "inexact")
 
-reciprocal = unary(
-    "reciprocal", None, "1 / x, in floating point.", "inexact", {"fc": lambda x: lax.integer_pow(x, -1)}
-)
+reciprocal = unary("reciprocal", None, "1 / x, in floating point.", "inexact", {"fc": lambda x: lax.integer_pow(x, -1)})
 
 # ---------------------------------------------------------------------------------------------------------------
 # Logarithms, angles
@@ -456,7 +459,9 @@ def _hypot(x: Any, y: Any) -> Any:
     larger = lax.max(lax.abs(x), lax.abs(y))
     large = lax.ge(larger, weak_scalar(2.0 ** (bits - 1), x))
     small = lax.le(larger, weak_scalar(2.0 ** (info.minexp // 2 + info.nmant // 2), x))
-    down, up, one = [weak_scalar(2.0**e, x) for e in (-(bits + 11 if bits > 30 else bits), bits + 11 if bits > 30 else bits, 0)]
+    down, up, one = [
+        weak_scalar(2.0**e, x) for e in (-(bits + 11 if bits > 30 else bits), bits + 11 if bits > 30 else bits, 0)
+    ]
     scale = pick(large, down, pick(small, up, one))
     back = pick(large, up, pick(small, down, one))
     sum_ = lax.add(lax.square(lax.mul(x, scale)), lax.square(lax.mul(y, scale)))
@@ -507,7 +512,9 @@ def _sinc(x: Any) -> Any:
     series = _horner(square, [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(terms, 0, -1)])
     series = lax.mul(square, series)
     sine = lax.add(r, lax.mul(r, series))  # over pi
-    even = lax.eq(lax.mul(two, lax.round(lax.mul(nearest, scalar(0.5, x)), lax.RoundingMethod.TO_NEAREST_EVEN)), nearest)
+    even = lax.eq(
+        lax.mul(two, lax.round(lax.mul(nearest, scalar(0.5, x)), lax.RoundingMethod.TO_NEAREST_EVEN)), nearest
+    )
     at_zero = lax.eq(nearest, zero)
     divisor = pick(at_zero, one, x)
     away = lax.div(sine, pick(even, divisor, lax.neg(divisor)))
@@ -535,7 +542,7 @@ sinc = unary("sinc", None, "sin(pi x) / (pi x); 1 at 0.", "inexact", {"f": _sinc
 
 @functools.cache
 def _bessel_series() -> tuple[list[float], list[float]]:
-    """Chebyshev coefficients of exp(-x) I0(x) on [0, 8] and of sqrt(x) exp(-x) I0(x) on [8, inf), of x/4 - 1 and 16/x - 1.
+    """Chebyshev coefficients of exp(-x) I0(x) on [0, 8], in x/4 - 1, and of sqrt(x) exp(-x) I0(x) beyond, in 16/x - 1.
 
     Fitted at 64 Chebyshev nodes to the power series of I0 and to its integral (1/pi) ∫ exp(x (cos t - 1)) dt.
     """

@@ -20,8 +20,9 @@ from xtrace.runtime import transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl
 
 _put = transfers.put
-#: Arrays up to this many bytes are copied from the host rather than filled by a program: about 4 µs, nothing to compile.
+#: Arrays up to this many bytes are copied from the host rather than filled by a program: 4 µs, nothing to compile.
 SMALL = 16_384
+
 
 def sizes(shape: Any, name: str) -> tuple[int, ...]:
     """A `shape` argument (an int, or a sequence of them) as a tuple.

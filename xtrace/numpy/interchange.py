@@ -11,7 +11,6 @@ from xtrace.numpy.creation import asarray, place
 from xtrace.runtime import backends, jaxlib_api
 
 
-
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """Make an array of another library's, through the DLPack protocol.
 
@@ -106,8 +105,8 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 def _impure(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
-            f"{name} reads from outside the program, which a transformed function must not do: it would be read once, at "
-            f"tracing. Read with NumPy and pass the array in: asarray(np.{name}(...))."
+            f"{name} reads from outside the program, which a transformed function must not do: it would be read once, "
+            f"at tracing. Read with NumPy and pass the array in: asarray(np.{name}(...))."
         )
 
     refuse.__name__ = refuse.__qualname__ = name

@@ -54,7 +54,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         if shaped(period).shape:
             raise ValueError(f"interp: the period must be a scalar, got shape {shaped(period).shape}")
         modes = ["default", "default"]
-    return _interp(x, xp, fp, *[v if m == "value" else None for v, m in zip((left, right), modes, strict=True)], period, tuple(modes))
+    return _interp(
+        x,
+        xp,
+        fp,
+        *[v if m == "value" else None for v, m in zip((left, right), modes, strict=True)],
+        period,
+        tuple(modes),
+    )
 
 
 @composite.composite(static_argnames=("modes",))

@@ -71,7 +71,9 @@ def _polyval(p: Any, x: Any, unroll: int) -> Any:
         for i in range(1, size):
             out = lax.add(lax.mul(out, x), coefficient(i))
         return out
-    out, _ = lax.scan(lambda out, c: (lax.add(lax.mul(out, x), _spread(c, shape)), None), lax.full_like(x, 0), p, unroll=unroll)
+    out, _ = lax.scan(
+        lambda out, c: (lax.add(lax.mul(out, x), _spread(c, shape)), None), lax.full_like(x, 0), p, unroll=unroll
+    )
     return out
 
 
@@ -283,7 +285,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     if k.shape[0] == 1 and m != 1:
         k = shapes.broadcast_in_dim(k, (m,), (0,))
     if k.shape[0] != m:
-        raise ValueError(f"polyint: k must be a scalar or have one constant for each of the m={m} integrations, got shape {k.shape}")
+        raise ValueError(
+            f"polyint: k must be a scalar or have one constant for each of the m={m} integrations, got shape {k.shape}"
+        )
     p, k = promote("polyint", (p, k), "inexact")
     if not m:
         return p

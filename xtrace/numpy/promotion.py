@@ -75,8 +75,8 @@ def check_rank_promotion(name: str, found: list[tuple[int, ...]]) -> None:
     if mode == "allow":
         return
     message = (
-        f"Operands could not be broadcast together for {name} on shapes {' '.join(map(str, found))} and with the config "
-        f"option numpy_rank_promotion={mode!r}: give the smaller array explicit dimensions of size 1."
+        f"Operands could not be broadcast together for {name} on shapes {' '.join(map(str, found))} and with the "
+        f"config option numpy_rank_promotion={mode!r}: give the smaller array explicit dimensions of size 1."
     )
     if mode == "raise":
         raise ValueError(message)

@@ -180,7 +180,9 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
         first = lax.mul(_reshaped(start, (1, *common)), lax.sub(scalar(1), part))
         out = lax.add(first, lax.mul(lax.div(_reshaped(stop, (1, *common)), scalar(div)), row))
         if endpoint:
-            out = lax.concatenate([out, shapes.expand_dims(stop, (0,)) if shaped(stop).shape or not common else stop], 0)
+            out = lax.concatenate(
+                [out, shapes.expand_dims(stop, (0,)) if shaped(stop).shape or not common else stop], 0
+            )
     elif num == 1:
         distance = lax.full(common, np.nan, work) if endpoint else lax.sub(stop, start)
         out = _reshaped(start, (1, *common))
@@ -238,7 +240,9 @@ def logspace(
 @composite.composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _logspace(start: Any, stop: Any, base: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     work = dtypes.canonicalize(dtypes.to_inexact(dtype))
-    exponents = linspace(shapes.convert(start, work, False), shapes.convert(stop, work, False), num, endpoint, axis=axis)
+    exponents = linspace(
+        shapes.convert(start, work, False), shapes.convert(stop, work, False), num, endpoint, axis=axis
+    )
     base = shapes.convert(base, work, False)
     return shapes.convert(lax.pow(*promote("logspace", (base, exponents))), dtype, False)
 
@@ -427,7 +431,9 @@ def triu(m: Any, k: int = 0) -> Any:
              [0., 1.]], dtype=float32)
     """
     check_arraylike("triu", m)
-    return _triu(_matrix("triu", m), lax.sub(_integer(k, "triu"), np.int32(1)) if isinstance(k, Tracer) else np.int32(k - 1))
+    return _triu(
+        _matrix("triu", m), lax.sub(_integer(k, "triu"), np.int32(1)) if isinstance(k, Tracer) else np.int32(k - 1)
+    )
 
 
 def _matrix(name: str, m: Any) -> Any:
