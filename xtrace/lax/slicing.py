@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Sequence
 from operator import index as as_int
 from typing import Any
@@ -280,6 +281,12 @@ def _int_min(dtype: Any) -> int:
     return 0 if dtypes.kind(dtype) == "u" else -1
 
 
+@functools.cache
+def int_max(dtype: Any) -> int:
+    """The largest integer of a dtype. (NumPy's iinfo takes 5 µs each time.)"""
+    return int(dtypes.iinfo(dtype).max)
+
+
 def nonnegative(i: Any, size: int, dtype: Any = None) -> Any:
     """Integer array `i`, negative values counted from the end of `size` elements; weak ones take `dtype`."""
     aval = shaped(i)
@@ -288,7 +295,7 @@ def nonnegative(i: Any, size: int, dtype: Any = None) -> Any:
     kept = shapes.convert(i, dtype or aval.dtype, False) if aval.weak_type else i
     negative = _el.lt_p.bind(i, aval.dtype.type(0)) if not aval.weak_type else _el.lt_p.bind(i, 0)
     dtype = shaped(kept).dtype
-    if size > dtypes.iinfo(dtype).max:  # adding it would wrap around: widen for the sum
+    if size > int_max(dtype):  # adding it would wrap around: widen for the sum
         wide = shapes.convert(kept, dtypes.canonicalize(dtypes.int64), False)
         return selection.select_n_p.bind(negative, wide, _el.add_p.bind(wide, shaped(wide).dtype.type(size)))
     return selection.select_n_p.bind(negative, kept, _el.add_p.bind(kept, dtype.type(size)))

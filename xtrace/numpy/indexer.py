@@ -348,7 +348,7 @@ def _wrapped(value: Any, size: int, wrap: bool) -> Any:
         value = value.astype(dtypes.canonicalize(value.dtype), copy=False)
         if not wrap or dtypes.kind(value.dtype) != "i":
             return value
-        if size > dtypes.iinfo(value.dtype).max:
+        if size > slicing.int_max(value.dtype):
             value = value.astype(index_dtype())
         return np.where(value < 0, value + value.dtype.type(size), value)
     if shaped(value).weak_type:
@@ -428,11 +428,14 @@ def _replace(x: Any, parsed: Parsed, y: Any) -> Any:
                 part.append(entry[1])
                 if entry[2] < 0:
                     reversed_.append(d)
-    y = _fit(y, tuple(part), tuple(new_axes), "set")
-    if integers:
-        y = shapes.expand_dims(y, integers)
-    if reversed_:
-        y = shapes.rev(y, reversed_)
+    if not shaped(y).shape:
+        y = shapes.broadcast_in_dim(y, tuple(sizes), ())
+    else:
+        y = _fit(y, tuple(part), tuple(new_axes), "set")
+        if integers:
+            y = shapes.expand_dims(y, integers)
+        if reversed_:
+            y = shapes.rev(y, reversed_)
     if 0 in sizes:
         return x
     if tuple(sizes) == shape:

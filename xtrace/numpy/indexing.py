@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, config, dtypes
+from xtrace.core import composite, config, dtypes, source
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.lax import joining, scatters, shapes, slicing
@@ -80,7 +80,7 @@ def getitem(x: Any, idx: Any) -> Any:
     if plan is None:
         parsed = index_parsing.parse(shape, idx)
         if not parsed.static:
-            return indexer.read(x, parsed)
+            return _at_one_position(trace, indexer.read, x, parsed)
         plan = indexer.static_plan(shape, parsed.entries, tuple(parsed.leaves))
         if key is not None:
             if len(_plans) > 4096:
@@ -90,6 +90,17 @@ def getitem(x: Any, idx: Any) -> Any:
     for primitive, params in plan:
         x = process(primitive, (x,), params)
     return x
+
+
+def _at_one_position(trace: Any, fun: Callable[..., Any], *args: Any) -> Any:
+    """`fun(*args)`, the user's line looked up once for all its operations."""
+    if current.position is not None or not trace.stages():
+        return fun(*args)
+    current.position = source.here(2)
+    try:
+        return fun(*args)
+    finally:
+        current.position = None
 
 
 #: (shape, index) -> the operations of a read at known positions.
@@ -156,7 +167,7 @@ def read(
         "wrap": bool(wrap_negative_indices),
     }
     if current.trace is not None:
-        return indexer.read(x, parsed, **options)
+        return _at_one_position(current.trace, functools.partial(indexer.read, **options), x, parsed)
     key = (parsed.entries, parsed.inserted, repr(fill_value), *options.values())
     return _program(key, lambda: _reader(parsed, **options))(x, *parsed.leaves)
 
@@ -193,7 +204,7 @@ def modify(
     options = (parsed_mode, bool(unique_indices), bool(indices_are_sorted), bool(wrap_negative_indices))
     _check_cast(x, y)
     if current.trace is not None:
-        return _modified(x, parsed, promotion.operand(y), name, options)
+        return _at_one_position(current.trace, _modified, x, parsed, promotion.operand(y), name, options)
     key = (name, parsed.entries, parsed.inserted, options)
     run = _programs.get(key)
     if run is None:
