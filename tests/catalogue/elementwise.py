@@ -48,16 +48,8 @@ def _truncated_division(x, y):
     """Integers toward zero; -1 (all bits) where y is 0."""
     if x.dtype.kind not in "iu":
         return x / y
-    safe = np.where(y == 0, 1, y)
-    quotient = (
-        np.abs(x.astype(object))
-        // np.abs(safe.astype(object))
-        * (np.sign(x.astype(object)) * np.sign(safe.astype(object)))
-    )
-    full = -1 if x.dtype.kind == "i" else np.iinfo(x.dtype).max
-    return np.where(y == 0, full, quotient.astype(x.dtype) if quotient.shape else x.dtype.type(quotient)).astype(
-        x.dtype
-    )
+    quotient = np.trunc(x.astype(np.float64) / np.where(y == 0, 1, y))  # exact: the samples are small
+    return np.where(y == 0, -1, quotient).astype(np.int64).astype(x.dtype)
 
 
 def _lexicographic(better):
