@@ -142,7 +142,15 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     check_arraylike("clip", arr, *bounds)
     if any([dtypes.is_complex(dtypes.of_value(v)[0]) for v in (arr, *bounds)]):
         raise ValueError("clip: complex numbers have no order; clip their .real or .imag")
-    return _clip(arr, min, max)
+    return _clip(arr, _fitting(min, arr), _fitting(max, arr))
+
+
+def _fitting(bound: Any, x: Any) -> Any:
+    """A Python int that only the dtype of `x` can hold (uint64) as a number of that dtype."""
+    if type(bound) is int and 2**63 <= bound < 2**64:
+        dtype = dtypes.of_value(x)[0]
+        return np.uint64(bound) if dtype == np.uint64 else bound
+    return bound
 
 
 @composite.composite
