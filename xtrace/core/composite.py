@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from xtrace.core import source
 from xtrace.core.trace import current
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,7 +42,14 @@ def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         nonlocal run
         if current.trace is not None:
-            return fun(*args, **kwargs)
+            if current.position is not None:
+                return fun(*args, **kwargs)
+            # All operations have the caller's line: it is searched once.
+            current.position = source.here(2)
+            try:
+                return fun(*args, **kwargs)
+            finally:
+                current.position = None
         if run is None:
             run = compiled(fun, static_argnames)
         return run(*args, **kwargs)

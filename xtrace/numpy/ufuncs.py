@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, dtypes, source
+from xtrace.core import composite, config, dtypes, source
 from xtrace.core.jaxpr import NO_PARAMS, JaxprEqn, Literal, Var, literal
 from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import current
+from xtrace.lax.shapes import broadcast_in_dim_p
 from xtrace.numpy.promotion import is_arraylike, promote
 from xtrace.runtime.jaxlib_api import ArrayImpl
 from xtrace.transforms.staging import StagedTracer
@@ -25,6 +26,7 @@ from xtrace.transforms.staging import StagedTracer
 #: Exact types of operands that compiled programs take as they are.
 CONCRETE = frozenset([ArrayImpl, np.ndarray, bool, int, float, complex, *[d.type for d in dtypes.SHORT_NAMES]])
 
+_rank_promotion = config.numpy_rank_promotion
 _new = object.__new__
 _getframe = sys._getframe
 _user_frame = source.user_frame
@@ -94,12 +96,15 @@ def unary(
             trace = x._trace
             out = outs.get(x.aval)
             if out is not None and trace is current.trace:
-                frame = _getframe(1)
-                if _own_file.get(frame.f_code.co_filename, True):
-                    frame = _user_frame(frame)  # type: ignore[assignment]
+                position = current.position
+                if position is None:
+                    frame = _getframe(1)
+                    if _own_file.get(frame.f_code.co_filename, True):
+                        frame = _user_frame(frame)  # type: ignore[assignment]
+                    if frame is not None:
+                        position = (frame.f_code, frame.f_lasti)
                 var = _new(Var)
                 var.aval = out
-                position = None if frame is None else (frame.f_code, frame.f_lasti)
                 trace.eqns.append(JaxprEqn(primitive, (x.var,), (var,), NO_PARAMS, position))  # type: ignore[attr-defined]
                 tracer = _new(StagedTracer)
                 tracer._trace = trace  # type: ignore[assignment]
@@ -142,6 +147,8 @@ class Binary:
         self.run: Callable[[Any, Any], Any] | None = None
         #: (aval, aval) -> (primitive, result aval), where the operands go in as they are.
         self.pairs: dict[Any, Any] = {}
+        #: (aval, aval) of different ranks -> (primitive, result aval, whether the second is widened, to what, parameters).
+        self.widened: dict[Any, Any] = {}
         #: (aval, Python type) or (Python type, aval) -> the same, then the scalar's aval and its literals by value.
         self.scalars: dict[Any, Any] = {}
         self.function = self._path(self._slow, name)
@@ -156,6 +163,16 @@ class Binary:
     def _slow(self, x: Any, y: Any) -> Any:
         if type(x) in CONCRETE and type(y) in CONCRETE:
             return self.run_compiled(x, y)
+        if type(x) is StagedTracer and type(y) is StagedTracer:
+            found = self.widened.get((x.aval, y.aval))
+            if found is not None and x._trace is y._trace is current.trace and _rank_promotion.value == "allow":
+                primitive, out, second, aval, params = found
+                trace, position = x._trace, current.position or source.here(2)
+                if second:
+                    y = trace.record(broadcast_in_dim_p, (y.var,), aval, params, position)
+                else:
+                    x = trace.record(broadcast_in_dim_p, (x.var,), aval, params, position)
+                return trace.record(primitive, (x.var, y.var), out, NO_PARAMS, position)
         out = self.general(x, y)
         self._plan(x, y)
         return out
@@ -165,11 +182,22 @@ class Binary:
         tx, ty = type(x), type(y)
         if tx is StagedTracer and ty is StagedTracer:
             a, b = x.aval, y.aval
-            if a.dtype != b.dtype or a.weak_type != b.weak_type or (a.shape and b.shape and a.ndim != b.ndim):
+            if a.dtype != b.dtype or a.weak_type != b.weak_type:
                 return
             primitive = self._primitive_for(a.dtype)
-            if primitive is not None:
+            if primitive is None:
+                return
+            if not (a.shape and b.shape and a.ndim != b.ndim):
                 self.pairs[a, b] = (primitive, primitive.out_aval((a, b), {}))
+                return
+            missing = a.ndim - b.ndim
+            narrow = b if missing > 0 else a
+            shape = (1,) * abs(missing) + narrow.shape
+            dimensions = tuple(range(abs(missing), len(shape)))
+            aval = narrow.update(shape=shape)
+            pair = (a, aval) if missing > 0 else (aval, b)
+            params = {"shape": shape, "broadcast_dimensions": dimensions, "sharding": None}
+            self.widened[a, b] = (primitive, primitive.out_aval(pair, {}), missing > 0, aval, params)
         elif tx is StagedTracer and (ty is float or ty is int):
             self._plan_scalar((x.aval, ty), x.aval, ty, y, False)
         elif ty is StagedTracer and (tx is float or tx is int):
@@ -262,12 +290,15 @@ class Binary:
                 invars = (literals.get(x) or scalar_literal(x, found), y.var)
             else:
                 return slow(x, y)
-            frame = _getframe(1)
-            if _own_file.get(frame.f_code.co_filename, True):
-                frame = _user_frame(frame)  # type: ignore[assignment]
+            position = current.position
+            if position is None:
+                frame = _getframe(1)
+                if _own_file.get(frame.f_code.co_filename, True):
+                    frame = _user_frame(frame)  # type: ignore[assignment]
+                if frame is not None:
+                    position = (frame.f_code, frame.f_lasti)
             var = _new(Var)
             var.aval = out
-            position = None if frame is None else (frame.f_code, frame.f_lasti)
             trace.eqns.append(JaxprEqn(primitive, invars, (var,), NO_PARAMS, position))  # type: ignore[attr-defined]
             tracer = _new(StagedTracer)
             tracer._trace = trace  # type: ignore[assignment]

@@ -10,7 +10,6 @@ from xtrace.core import config, errors, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.collection import rarer_collections
 from xtrace.core.jaxpr import (
-    NO_PARAMS,
     DebugInfo,
     Jaxpr,
     JaxprEqn,
@@ -28,6 +27,7 @@ T = TypeVar("T")
 _own_file = source.is_own_file
 _user_frame = source.user_frame
 _getframe = sys._getframe
+_new = object.__new__
 
 
 class StagedTracer(Tracer):
@@ -127,16 +127,18 @@ class StagingTrace(Trace):
     def stages(self) -> bool:
         return True
 
-    def record_elementwise(self, primitive: Primitive, invars: Sequence[Any], out: ShapedArray) -> StagedTracer:
-        """Record an equation without parameters whose output aval is known. The hot path: called by ufuncs."""
-        frame = _getframe(2)
-        if _own_file.get(frame.f_code.co_filename, True):
-            frame = _user_frame(frame)  # type: ignore[assignment]
-        var = Var(out)
-        self.eqns.append(
-            JaxprEqn(primitive, invars, (var,), NO_PARAMS, None if frame is None else (frame.f_code, frame.f_lasti))
-        )
-        return StagedTracer(self, out, var)
+    def record(
+        self, primitive: Primitive, invars: Sequence[Any], out: ShapedArray, params: dict[str, Any], position: Any
+    ) -> StagedTracer:
+        """Record an equation whose result aval is known already: the short way, for functions that keep plans."""
+        var = _new(Var)
+        var.aval = out
+        self.eqns.append(JaxprEqn(primitive, invars, (var,), params, position))
+        tracer = _new(StagedTracer)
+        tracer._trace = self
+        tracer.aval = out
+        tracer.var = var
+        return tracer
 
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
         return call.stage(args)
