@@ -147,7 +147,7 @@ class Binary:
         self.run: Callable[[Any, Any], Any] | None = None
         #: (aval, aval) -> (primitive, result aval), where the operands go in as they are.
         self.pairs: dict[Any, Any] = {}
-        #: (aval, aval) of different ranks -> (primitive, result aval, whether the second is widened, to what, parameters).
+        #: (aval, aval) of other ranks -> (primitive, result aval, whether the second is widened, to what, parameters).
         self.widened: dict[Any, Any] = {}
         #: (aval, Python type) or (Python type, aval) -> the same, then the scalar's aval and its literals by value.
         self.scalars: dict[Any, Any] = {}
