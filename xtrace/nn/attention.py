@@ -63,7 +63,9 @@ def dot_product_attention(
     check_arraylike("dot_product_attention", query, key, value)
     if implementation not in (None, "xla"):
         if implementation == "cudnn":
-            raise NotImplementedError("dot_product_attention: implementation='cudnn' isn't available; use 'xla' or None")
+            raise NotImplementedError(
+                "dot_product_attention: implementation='cudnn' isn't available; use 'xla' or None"
+            )
         raise ValueError(f"Unsupported implementation option: {implementation}")
     window = local_window_size
     if isinstance(window, int):

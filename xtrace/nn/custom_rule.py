@@ -9,7 +9,9 @@ from xtrace.transforms.custom import CustomJVPCall
 from xtrace.transforms.zeros import Zero, zero_tangent
 
 
-def with_derivative(derivative: Callable[[Any, Any, Any], Any]) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+def with_derivative(
+    derivative: Callable[[Any, Any, Any], Any],
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Decorator of a function of one inexact array: `derivative(t, out, x)` is its tangent along t.
 
     The staged function is kept for each type of argument, and goes by the function's name in jaxprs.

@@ -12,7 +12,7 @@ from xtrace import lax
 from xtrace.core import dtypes
 from xtrace.lax import elementwise as el
 from xtrace.lax import shapes
-from xtrace.random.arguments import canonical_shape, float_dtype, inexact_dtype, placed, sampler
+from xtrace.random.arguments import as_key, canonical_shape, float_dtype, inexact_dtype, placed, sampler
 from xtrace.random.continuous import truncated
 from xtrace.random.keys import split_single
 from xtrace.random.uniform_floats import between, gaussian, scalar, scaled_gaussian, unit
@@ -113,9 +113,7 @@ def _scaled_gaussian(key: Any, shape: Any, dtype: Any, stddev: Any) -> Any:
     return scaled_gaussian(key, shape, dtype, stddev)
 
 
-_normal = sampler("shape", "dtype")(
-    lambda key, stddev, *, shape, dtype: _scaled_gaussian(key, shape, dtype, stddev)
-)
+_normal = sampler("shape", "dtype")(lambda key, stddev, *, shape, dtype: _scaled_gaussian(key, shape, dtype, stddev))
 _normal.__name__ = "normal"
 
 
@@ -228,20 +226,37 @@ def _complex_cut_gaussian(key: Any, shape: Any, dtype: Any) -> Any:
 
 
 @sampler("shape", "dtype", "distribution")
-def _of_variance(key: Any, variance: Any, *, shape: Any, dtype: Any, distribution: str) -> Any:
-    complex_ = dtypes.is_complex(dtype)
-    root = el.sqrt_p.bind
+def _of_scale(key: Any, factor: Any, *, shape: Any, dtype: Any, distribution: str) -> Any:
     if distribution == "truncated_normal":
-        stddev = el.div_p.bind(root(variance), scalar(_COMPLEX_CUT if complex_ else _CUT, dtype))
-        if complex_:
-            return mul(_complex_cut_gaussian(key, shape, dtype), stddev)
-        return mul(truncated(key, scalar(-2, dtype), scalar(2, dtype), shape, dtype), stddev)
+        return mul(truncated(key, scalar(-2, dtype), scalar(2, dtype), shape, dtype), factor)
     if distribution == "normal":
-        return _scaled_gaussian(key, shape, dtype, root(variance))
-    if complex_:
-        return mul(_on_disk(key, shape, dtype), root(variance))
-    out = between(key, scalar(-1, dtype), scalar(1, dtype), shape, dtype)
-    return mul(out, root(mul(scalar(3, dtype), variance)))
+        return _scaled_gaussian(key, shape, dtype, factor)
+    if dtypes.is_complex(dtype):
+        return mul(_on_disk(key, shape, dtype), factor)
+    return mul(between(key, scalar(-1, dtype), scalar(1, dtype), shape, dtype), factor)
+
+
+def _factor(variance: Any, dtype: Any, distribution: str) -> Any:
+    """What numbers of the plain distribution are multiplied with.
+
+    Computed here, in the dtype, where the variance is a number: in the program, division by a constant would become
+    multiplication by its rounded reciprocal.
+    """
+    real = dtypes.to_real(dtype)
+    cut = scalar(_COMPLEX_CUT if dtypes.is_complex(dtype) else _CUT, real)
+    if hasattr(variance, "aval"):
+        variance = shapes.convert_element_type(variance, real)
+        root, times, over = el.sqrt_p.bind, mul, el.div_p.bind
+    else:
+        variance = scalar(variance, real)
+        root, times, over = np.sqrt, np.multiply, np.divide
+    if distribution == "truncated_normal":
+        out = over(root(variance), cut)
+    elif distribution == "normal" or dtypes.is_complex(dtype):
+        out = root(variance)
+    else:
+        out = root(times(scalar(3, real), variance))
+    return _in(out, dtype)
 
 
 def variance_scaling(
@@ -286,8 +301,13 @@ def variance_scaling(
                 "there are truncated_normal, normal, uniform"
             )
         denominator = _MODES[mode](*fans)
-        variance = _in(scale / denominator if denominator else math.inf, found)
-        out = _of_variance("variance_scaling", key, variance, shape=shape, dtype=found, distribution=distribution)
+        factor = _factor(scale / denominator if denominator else math.inf, found, distribution)
+        if distribution == "truncated_normal" and dtypes.is_complex(found):
+            # Operation by operation: compiled together, XLA would round some of the numbers otherwise.
+            single, _ = as_key("variance_scaling", key)
+            out = mul(_complex_cut_gaussian(single, shape, found), factor)
+        else:
+            out = _of_scale("variance_scaling", key, factor, shape=shape, dtype=found, distribution=distribution)
         return placed(out, out_sharding)
 
     return init

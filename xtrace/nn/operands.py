@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
+from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import reductions, shapes
 from xtrace.numpy.promotion import promote
@@ -26,7 +27,10 @@ def _typed(value: Any, dtype: Any) -> Any:
 def like(x: Any, value: float) -> Any:
     """A constant of the dtype of `x`, weak where `x` is."""
     aval = shaped(x)
-    return value if aval.weak_type else _typed(value, aval.dtype)
+    return _PYTHON[dtypes.kind(aval.dtype)](value) if aval.weak_type else _typed(value, aval.dtype)
+
+
+_PYTHON: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 def filled(x: Any, value: float) -> Any:
