@@ -21,6 +21,8 @@ def test_scalar_types(name):
     assert isinstance(numpy_type(1), scalar)
     assert not isinstance("text", scalar)
     assert {numpy_type: "found"}[scalar] == "found"
+    if name.startswith("float6"):
+        return  # older jaxlibs can't put these on devices
     if scalar.dtype.itemsize < 8 or name.startswith("complex64") or name == "csingle":
         made = scalar(1)
         assert isinstance(made, xt.Array)

@@ -227,3 +227,30 @@ def test_derivatives_of_functions_with_rules_of_their_own():
 
 def test_avals_are_interned():
     assert xnp.add(xnp.ones(3), 1.0).aval is ShapedArray((3,), "float32")
+
+
+def test_where():
+    x, wide = xnp.arange(3.0), xnp.ones((2, 3))
+    assert xnp.where(x > 1, x, 0).tolist() == [0, 0, 2]
+    assert xnp.where(x, 1, 2).tolist() == [2, 1, 1]
+    assert xnp.where(x > 1, wide, x).tolist() == [[0, 1, 1], [0, 1, 1]]
+    assert xnp.where(True, 1, 2.5).weak_type
+    names = [e.primitive.name for e in xt.make_jaxpr(lambda x: xnp.where(x > 1, x, 0))(x).eqns]
+    assert names == ["gt", "broadcast_in_dim", "select_n"]
+    with pytest.raises(ValueError, match=r"where: incompatible shapes for broadcasting: \(3,\), \(4,\), \(3,\)"):
+        xnp.where(x > 1, xnp.ones(4), x)
+    with pytest.raises(TypeError, match="where requires ndarray or scalar arguments, got <class 'NoneType'>"):
+        xnp.where(x > 1, x)
+
+
+def test_clip_and_round():
+    assert xnp.clip(xnp.arange(5), 1, 3).tolist() == [1, 1, 2, 3, 3]
+    assert xnp.clip(xnp.arange(3), 0.5).dtype == np.float32
+    assert xnp.arange(5).clip(max=2).tolist() == [0, 1, 2, 2, 2]
+    assert round(xnp.array([0.5, 1.5, 2.25]), 1).tolist() == [0.5, 1.5, pytest.approx(2.2)]
+    with pytest.raises(ValueError, match="clip: complex numbers have no order"):
+        xnp.clip(xnp.array([1j]), 0, 1)
+    with pytest.raises(NotImplementedError, match="integers can't be rounded to decimals < 0"):
+        xnp.round(xnp.arange(3), -1)
+    with pytest.raises(TypeError, match="Integers cannot be raised to negative powers, got a base of dtype int32"):
+        xnp.arange(3) ** -1

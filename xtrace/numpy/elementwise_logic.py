@@ -81,41 +81,22 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 @composite.composite
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    (condition,) = promote("where", (condition,))
-    if not dtypes.is_bool(shaped(condition).dtype):
+    aval = getattr(condition, "aval", None)
+    if aval is None:
+        (condition,) = promote("where", (condition,))
+        if type(condition) is bool:
+            condition = np.bool_(condition)
+        aval = shaped(condition)
+    if aval.dtype != np.bool_:
         condition = lax.ne(condition, scalar(0, condition))
-    elif type(condition) is bool:
-        condition = np.bool_(condition)
-    x, y = promote("where", (x, y), ranks=False)
-    shape = _common(shaped(condition).shape, shaped(x).shape, shaped(y).shape)
-    if shaped(condition).shape:
-        condition = _spread(condition, shape)
-    return lax.select_n_p.bind(condition, _spread(y, shape), _spread(x, shape))
-
-
-def _common(*found: tuple[int, ...]) -> tuple[int, ...]:
-    first = found[0]
-    for s in found:
-        if s != first:
-            break
-    else:
-        return first
-    rank = max([len(s) for s in found])
-    out = []
-    for ds in zip(*[(1,) * (rank - len(s)) + s for s in found], strict=True):
-        wide = {d for d in ds if d != 1}
-        if len(wide) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(found)}")
-        out.append(wide.pop() if wide else 1)
-    return tuple(out)
-
-
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    old = shaped(x).shape
-    if old == shape:
-        return x
-    dims = tuple(range(len(shape) - len(old), len(shape)))
-    return shapes.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims, sharding=None)
+    shape = aval.shape
+    x, y = promote("where", (x, y), "", False, shape)
+    if shape:
+        common = shaped(x).shape
+        if shape != common:
+            dims = range(len(common) - len(shape), len(common))
+            condition = shapes.broadcast_in_dim(condition, common, dims)
+    return lax.select_n_p.bind(condition, y, x)
 
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
@@ -290,8 +271,8 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
     a1, a2 = asarray(a1), asarray(a2)
     try:
-        _common(a1.shape, a2.shape)
-    except ValueError:
+        lax.broadcast_shapes(a1.shape, a2.shape)
+    except (TypeError, ValueError):
         return asarray(np.bool_(False))
     return _array_equiv(a1, a2)
 

@@ -104,7 +104,7 @@ _Step = tuple[Any, Any]
 _plans: dict[Any, tuple[_Step, ...]] = {}
 
 
-def _plan(name: str, described: list[Any], to: str, ranks: bool) -> tuple[_Step, ...]:
+def _plan(name: str, described: list[Any], to: str, ranks: bool, beside: tuple[int, ...] | None) -> tuple[_Step, ...]:
     """The steps for operands described by their avals, or by their types where they are Python numbers."""
     typed = [
         (dtypes.canonicalize(dtypes.PYTHON_SCALARS[d]), d is not bool) if d in _PYTHON_TYPES else (d.dtype, d.weak_type)
@@ -119,11 +119,17 @@ def _plan(name: str, described: list[Any], to: str, ranks: bool) -> tuple[_Step,
     rank = max([len(s) for s in found]) if ranks else 0
     if len({len(s) for s in found if s}) > 1:
         check_rank_promotion(name, found)
+    common = None if beside is None else _common_shape(name, [beside, *found])
     steps: list[_Step] = []
     for d, shape in zip(described, found, strict=True):
         same = d not in _PYTHON_TYPES and d.dtype == dtype and d.weak_type == weak
         missing = rank - len(shape)
         widened = None
+        if common is not None and shape != common:
+            dims = tuple(range(len(common) - len(shape), len(common)))
+            widened = {"shape": common, "broadcast_dimensions": dims, "sharding": None}
+            steps.append((None if same else (dtype, weak), widened))
+            continue
         if shape and missing > 0:
             widened = {
                 "shape": (1,) * missing + shape,
@@ -134,11 +140,25 @@ def _plan(name: str, described: list[Any], to: str, ranks: bool) -> tuple[_Step,
     return tuple(steps)
 
 
-def promote(name: str, args: tuple[Any, ...], to: str = "", ranks: bool = True) -> list[Any]:
+def _common_shape(name: str, found: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to."""
+    rank = max([len(s) for s in found])
+    out = []
+    for sizes in zip(*[(1,) * (rank - len(s)) + s for s in found], strict=True):
+        wide = {d for d in sizes if d != 1}
+        if len(wide) > 1:
+            raise ValueError(f"{name}: incompatible shapes for broadcasting: {', '.join(map(str, found))}")
+        out.append(wide.pop() if wide else 1)
+    return tuple(out)
+
+
+def promote(
+    name: str, args: tuple[Any, ...], to: str = "", ranks: bool = True, beside: tuple[int, ...] | None = None
+) -> list[Any]:
     """Check that the arguments are arrays or numbers, and bring them to one dtype and rank (scalars stay scalars).
 
     to: "" for their common dtype; "numeric": bool becomes int; "inexact": bool and integers become floats.
-    ranks: False leaves the ranks alone.
+    ranks: False leaves the ranks alone. beside: broadcast all, scalars too, to their common shape with this one.
     """
     values = []
     described = []
@@ -160,10 +180,10 @@ def promote(name: str, args: tuple[Any, ...], to: str = "", ranks: bool = True) 
                 aval = aval_of(x)
         values.append(x)
         described.append(aval)
-    key = (*described, to, ranks, _enable_x64.value, _dtype_promotion.value, _rank_promotion.value)
+    key = (*described, to, ranks, beside, _enable_x64.value, _dtype_promotion.value, _rank_promotion.value)
     steps = _plans.get(key)
     if steps is None:
-        steps = _plan(name, described, to, ranks)
+        steps = _plan(name, described, to, ranks, beside)
         if _rank_promotion.value != "warn":  # a warning comes every time
             if len(_plans) > 10_000:
                 _plans.clear()
