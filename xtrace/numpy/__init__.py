@@ -59,7 +59,7 @@ _MODULES: dict[str, str] = {
     ),
     "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "dots": "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
-    "einsum": "einsum einsum_path",
+    "einsum_notation": "einsum einsum_path",
     "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
     "positions": (
