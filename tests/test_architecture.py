@@ -35,6 +35,7 @@ ALLOWED = {
 #: (module, what it imports): an arrow that points back, with its reason. Lazy ones are inside functions.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("xtrace.runtime.program", "xtrace.lowering"): "compiling is where a program is lowered; loaded at the first one",
+    ("xtrace.numpy.ranges", "xtrace.api"): "fromfunction is defined by vmap",
     ("xtrace.__main__", "xtrace.cli"): "`python -m xtrace` is the command",
 }
 
@@ -45,6 +46,7 @@ _TOP_MODULES = {
     "xtrace.tree": "libraries",
     "xtrace.tree_util": "libraries",
     "xtrace.version": "core",
+    "xtrace.placement": "libraries",
     "xtrace.flatten_util": "libraries",
 }
 

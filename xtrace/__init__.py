@@ -59,7 +59,7 @@ _LAZY: dict[str, str] = {
     "block_until_ready": "xtrace.runtime.transfers",
     "copy_to_host_async": "xtrace.runtime.transfers",
     "device_get": "xtrace.runtime.transfers",
-    "device_put": "xtrace.api.placement",
+    "device_put": "xtrace.placement",
     "ensure_compile_time_eval": "xtrace.core.trace",
     "Device": "xtrace.runtime.jaxlib_api",
     "Shard": "xtrace.runtime.array",

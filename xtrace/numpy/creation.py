@@ -30,7 +30,7 @@ def place(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """`x` on `device` (a Device or Sharding), or `out_sharding` if that is given; where it is if neither is."""
     if device is None and out_sharding is None:
         return x
-    from xtrace.api.placement import device_put
+    from xtrace.placement import device_put
 
     return device_put(x, out_sharding if device is None else device)
 
