@@ -224,6 +224,9 @@ def test_dtypes_of_updates() -> None:
         assert n.at[0].set(1.5).tolist() == [1, 1, 2]
     with pytest.warns(FutureWarning):
         assert n.at[1].add(1.5).tolist() == [0, 2, 2]
+    with pytest.warns(FutureWarning):
+        n.astype("int16").at[0].set(np.int32(1))
+    assert xt.device_put(np.zeros(1, np.uint32)).at[0].set(2**32 - 1).tolist() == [2**32 - 1]
     with pytest.raises(TypeError, match="bool"):
         (n > 1).at[0].add(True)
 
@@ -269,7 +272,8 @@ def test_jaxprs_of_known_indices_are_slices() -> None:
 
 def test_slices_of_fixed_size() -> None:
     x = xt.device_put(np.arange(10))
-    assert x[xt.ds(2, 3)].tolist() == [2, 3, 4]
+    assert x[xt.ds(2, 3)].tolist() == [2, 3, 4] and x[xt.ds(3)].tolist() == [0, 1, 2]
+    assert xt.ds(None) == slice(None) and xt.ds(None, 5) == (0, 5, 1)
     assert xt.jit(lambda v, k: v[xt.ds(k, 3)])(x, 4).tolist() == [4, 5, 6]
     assert xt.jit(lambda v, k: v[xt.ds(k, 3, 2)])(x, 1).tolist() == [1, 3, 5]
     assert xt.jit(lambda v, k: v.at[xt.ds(k, 2)].set(0))(x, 1).tolist() == [0, 0, 0, *range(3, 10)]
@@ -283,6 +287,8 @@ def test_slices_of_fixed_size() -> None:
         (np.array([1.5]), TypeError, "float64"),
         ((0, 0, 0, 0), IndexError, "Too many indices: array is 3-dimensional, but 4 were indexed"),
         ("a", TypeError, "string indexing"),
+        ((slice(None), "a"), TypeError, "string indexing"),
+        ([slice(None), 0], TypeError, "arr\\[tuple\\(seq\\)\\]"),
         ((..., ...), IndexError, "single ellipsis"),
         (slice(1.5, 2), TypeError, "float"),
         (slice(None, None, 0), ValueError, "zero"),

@@ -37,11 +37,11 @@ class Slice(NamedTuple):
     stride: int = 1
 
 
-def ds(start: Any, size: int | None = None, stride: int = 1) -> Slice:
+def ds(start: Any, size: int | None = None, stride: int = 1) -> Slice | slice:
     """A slice of fixed size at a position that may be traced, for use in an index.
 
     Args:
-      start: the first index.
+      start: the first index; None for 0. Given alone, it is the size, and the slice starts at 0.
       size: how many elements.
       stride: the step between them.
 
@@ -53,9 +53,11 @@ def ds(start: Any, size: int | None = None, stride: int = 1) -> Slice:
       >>> xt.numpy.array([0, 1, 2, 3])[xt.ds(1, 2)].tolist()
       [1, 2]
     """
+    if size is None and start is None:
+        return slice(None, None, None if stride == 1 else stride)
     if size is None:
         start, size = 0, start
-    return Slice(start, operator.index(size), operator.index(stride))  # type: ignore[arg-type]
+    return Slice(0 if start is None else start, operator.index(size), operator.index(stride))  # type: ignore[arg-type]
 
 
 class Parsed(NamedTuple):
@@ -190,15 +192,22 @@ class _Mask(NamedTuple):
     positions: np.ndarray
 
 
+def _no_strings(idx: Any) -> TypeError:
+    return TypeError(f"JAX does not support string indexing; got idx={idx!r}. Arrays have no named fields.")
+
+
 def _single(idx: Any) -> tuple[Any, ...]:
     if isinstance(idx, list):
-        raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use `arr[array(seq)]` instead of "
-            f"`arr[seq]`: here, x[numpy.array({idx!r})] to pick elements along the first axis, or x[tuple(...)] for "
-            "one index per axis."
+        whole = any([i is None or i is Ellipsis or isinstance(i, slice) for i in idx])
+        advice = (
+            "`arr[tuple(seq)]` instead of `arr[seq]`, for one index per axis."
+            if whole
+            else f"`arr[array(seq)]` instead of `arr[seq]`: here, x[numpy.array({idx!r})] to pick elements along the "
+            "first axis, or x[tuple(...)] for one index per axis."
         )
+        raise TypeError(f"Using a non-tuple sequence for multidimensional indexing is not allowed; use {advice}")
     if isinstance(idx, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={idx!r}. Arrays have no named fields.")
+        raise _no_strings(idx)
     if isinstance(idx, tuple) and type(idx) is not Slice:
         return tuple(idx)
     return (idx,)
@@ -226,7 +235,7 @@ def _traced_bounds(s: slice, position: int, tracer: Any) -> str:
         "Array slice indices must have static start/stop/step to be used with NumPy indexing syntax. "
         f"Got {s} at position {position}: the size of the result would depend on a traced value.",
         tracer,
-        "for a slice of fixed size at a traced position write x[ds(start, size)] or "
+        "for a slice of fixed size at a traced position write x[jax.ds(start, size)] or "
         "lax.dynamic_slice_in_dim(x, start, size, axis); for a mask of varying extent, "
         "numpy.where(numpy.arange(n) < stop, x, 0); or pass the bound as static (static_argnums of jit).",
     )
@@ -275,7 +284,7 @@ def _arrays_of(shape: tuple[int, ...], idx: tuple[Any, ...]) -> tuple[tuple[Any,
         mask = positions.get(n)
         if mask is not None:
             expected = shape[axis : axis + mask.ndim]
-            if mask.shape != expected and consumed <= len(shape):
+            if any([n not in (0, m) for n, m in zip(mask.shape, expected)]) and consumed <= len(shape):
                 raise IndexError(
                     f"boolean index did not match shape of indexed array in index {n}: got {mask.shape}, "
                     f"expected {list(expected)}"
@@ -310,6 +319,8 @@ def _as_index_array(i: Any, idx: Any) -> Any:
         elif not isinstance(i, (np.ndarray, np.generic)):
             if hasattr(i, "__index__"):
                 return np.asarray(operator.index(i))
+            if isinstance(i, str):
+                raise _no_strings(idx)
             shown = idx[0] if len(idx) == 1 else idx
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean arrays are "

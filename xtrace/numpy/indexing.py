@@ -202,6 +202,10 @@ def modify(
     )
     promotion.check_arraylike(f"array.at[...].{name}", x, y)
     options = (parsed_mode, bool(unique_indices), bool(indices_are_sorted), bool(wrap_negative_indices))
+    if type(y) is int and not -(2**31) <= y < 2**31 and dtypes.is_integer(x.dtype):
+        info = dtypes.iinfo(x.dtype)
+        if info.min <= y <= info.max:  # a Python int that the array can hold, though the default integer can't
+            y = x.dtype.type(y)
     _check_cast(x, y)
     if current.trace is not None:
         return _at_one_position(current.trace, _modified, x, parsed, promotion.operand(y), name, options)
@@ -236,14 +240,10 @@ def _check_cast(x: Any, y: Any) -> None:
     new = shaped(x).dtype
     if old == new or dtypes.is_extended(new) or dtypes.is_extended(old):
         return
-    if weak and "biufc".index(dtypes.kind(old)) <= "biufc".index(dtypes.kind(new)):
-        return
-    if dtypes.kind(old) == dtypes.kind(new) and dtypes.kind(old) in "iufc" or old == dtypes.bool_:
-        return
     try:
         promoted, _ = dtypes.promote(((new, False), (old, weak)))
-    except dtypes.TypePromotionError:
-        promoted = None
+    except dtypes.TypePromotionError:  # the promotion itself will say so
+        return
     if promoted != new:
         warnings.warn(
             f"scatter inputs have incompatible types: cannot safely cast value from dtype={old} to dtype={new} with "
