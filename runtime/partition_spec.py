@@ -209,6 +209,3 @@ def _make(partitions: Any, unreduced: Any, reduced: Any, unreduced_kind: Any) ->
 
 
 P = PartitionSpec
-
-
-P = PartitionSpec

@@ -1,4 +1,4 @@
-"""Programs: a jaxpr lowered for a platform (LoweredProgram), and one loaded on devices and ready to run (Executable)."""
+"""Programs: a jaxpr lowered for a platform (LoweredProgram), and one loaded on devices, ready to run (Executable)."""
 
 from __future__ import annotations
 

@@ -23,13 +23,14 @@ _primitive.set_evaluator(_dispatch.evaluate)
 _primitive.set_placer(lambda x, aval: _transfers.put(x, aval, None, False))
 _array.register_tracer(_Tracer)
 
-from xtrace.api.jit import jit as jit, jit_composite as _jit_composite  # noqa: E402  (needs the evaluator)
+from xtrace.api.jit import jit as jit  # noqa: E402  (needs the evaluator)
+from xtrace.api.jit import jit_composite as _jit_composite  # noqa: E402
 
 _composite.set_jit(_jit_composite)
 
 from xtrace.numpy import methods as _methods  # noqa: E402
-from xtrace.numpy import protocols as _protocols  # noqa: E402
 from xtrace.numpy import operators as _operators  # noqa: E402  (needs jit)
+from xtrace.numpy import protocols as _protocols  # noqa: E402
 
 _operators.install()
 _methods.install()

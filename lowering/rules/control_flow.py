@@ -43,7 +43,8 @@ def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
     params = eqn.params
     jaxpr, length, reverse = params["jaxpr"], params["length"], params["reverse"]
     n_consts, n_carry = params["num_consts"], params["num_carry"]
-    consts, carry, xs = operands[:n_consts], operands[n_consts : n_consts + n_carry], operands[n_consts + n_carry :]
+    consts, xs = operands[:n_consts], operands[n_consts + n_carry :]
+    carry = list(operands[n_consts : n_consts + n_carry])
     x_avals = [v.aval for v in eqn.invars[n_consts + n_carry :]]
     y_avals = [v.aval for v in eqn.outvars[n_carry:]]
     carry_avals = [v.aval for v in eqn.outvars[:n_carry]]

@@ -44,8 +44,9 @@ def _algorithm(ctx: Body, eqn: Any, lhs: Any, rhs: Any, out: Any) -> Any:
         )
     fields = (
         f"lhs_precision_type = {found.lhs}, rhs_precision_type = {found.rhs}, "
-        f"accumulation_type = {found.accumulation}, lhs_component_count = {found.lhs_components}, rhs_component_count = {found.rhs_components}, "
-        f"num_primitive_operations = {found.products}, allow_imprecise_accumulation = {str(found.imprecise).lower()}"
+        f"accumulation_type = {found.accumulation}, lhs_component_count = {found.lhs_components}, rhs_component_count "
+        f"= {found.rhs_components}, num_primitive_operations = {found.products}, allow_imprecise_accumulation = "
+        f"{str(found.imprecise).lower()}"
     )
     return ctx.mlir.parsed(f"#stablehlo.dot_algorithm<{fields}>")
 

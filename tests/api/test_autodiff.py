@@ -60,8 +60,9 @@ def test_errors_name_the_problem():
     with pytest.raises(TypeError) as caught:
         xt.grad(lambda x: x)(3)
     assert str(caught.value) == (
-        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got int32. If you "
-        "want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True; or pass a float (1.0 in place of 1)."
+        "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of np.inexact), but got int32. "
+        "If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int to True; or pass a float (1.0 "
+        "in place of 1)."
     )
     with pytest.raises(TypeError, match=r"Output had shape: \(3,\)"):
         xt.grad(lambda x: x)(np.ones(3, np.float32))

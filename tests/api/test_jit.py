@@ -278,8 +278,8 @@ def test_arguments_that_are_no_arrays_are_named():
     with pytest.raises(TypeError) as caught:
         f({"w": "text"}, 1)
     assert str(caught.value) == (
-        "Cannot interpret value of type <class 'str'> as an abstract array: jit of <lambda> got 'text' for its argument "
-        "params['w'], which is neither an array nor a number. Make such an argument static (static_argnums or "
+        "Cannot interpret value of type <class 'str'> as an abstract array: jit of <lambda> got 'text' for its "
+        "argument params['w'], which is neither an array nor a number. Make such an argument static (static_argnums or "
         "static_argnames of jit), or convert it to an array."
     )
     with pytest.raises(OverflowError, match="2147483648"):
@@ -298,23 +298,22 @@ def test_results_that_are_no_arrays_are_named():
     with pytest.raises(TypeError) as caught:
         xt.jit(f)(1.0)
     assert str(caught.value) == (
-        "function f traced for jit returned a value of type <class 'str'> at result['b'][0], which is not a valid type: "
-        "functions that are traced return arrays, numbers and containers of them."
+        "function f traced for jit returned a value of type <class 'str'> at result['b'][0], which is not a valid "
+        "type: functions that are traced return arrays, numbers and containers of them."
     )
 
 
 def test_dropped_functions_are_freed():
-    references = []
-    for i in range(30):
-        f = lambda x, i=i: xnp.sin(x) * float(i)  # noqa: E731
-        references.append(weakref.ref(f))
+    def use_and_drop(i):
+        f = lambda x: xnp.sin(x) * float(i)
         xt.jit(f)(VECTOR)
         xt.jit(f).lower(VECTOR).compile()
         xt.grad(xt.jit(lambda x: f(x)))(1.0)
-        g = lambda x, i=i: xnp.cos(x) * float(i)  # noqa: E731
-        references.append(weakref.ref(g))
+        g = lambda x: xnp.cos(x) * float(i)
         xt.make_jaxpr(lambda x: xt.jit(g)(x))(1.0)  # traced only: nobody asks for its argument names
-    del f, g
+        return [weakref.ref(f), weakref.ref(g)]
+
+    references = [r for i in range(30) for r in use_and_drop(i)]
     gc.collect()
     assert not any(r() is not None for r in references)
 

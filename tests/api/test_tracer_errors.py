@@ -35,11 +35,13 @@ def test_condition_on_a_tracer():
             "Attempted boolean conversion of traced array with shape bool[].",
             f"  asked at   {HERE}:{line_of('# the condition')} (test_condition_on_a_tracer.<locals>.relu)",
             f"  while tracing relu at {HERE}:{line_of('def relu(x, slope):')} for jit",
-            f"  which is   gt(f32[], f32[]) at {HERE}:{line_of('# the condition')} (test_condition_on_a_tracer.<locals>.relu)",
-            f"  which is   mul(f32[], f32[]) at {HERE}:{line_of('y = x * slope')} (test_condition_on_a_tracer.<locals>.relu)",
+            f"  which is   gt(f32[], f32[]) at {HERE}:{line_of('# the condition')} "
+            "(test_condition_on_a_tracer.<locals>.relu)",
+            f"  which is   mul(f32[], f32[]) at {HERE}:{line_of('y = x * slope')} "
+            "(test_condition_on_a_tracer.<locals>.relu)",
             "  it depends on the arguments x, slope of relu",
-            "Instead: for a condition on array values write numpy.where(condition, a, b) or lax.cond(condition, f, g, x); "
-            "for a loop lax.while_loop or lax.fori_loop; to branch in Python, mark the argument as static: "
+            "Instead: for a condition on array values write numpy.where(condition, a, b) or lax.cond(condition, f, g, "
+            "x); for a loop lax.while_loop or lax.fori_loop; to branch in Python, mark the argument as static: "
             "jit(f, static_argnames=...).",
         ]
     )
@@ -95,8 +97,8 @@ def test_leaked_tracer():
 
     xt.jit(keep)(1.0)
     expected = (
-        "Encountered an unexpected tracer: a traced value of type f32[] was used after its trace had ended. It was made "
-        f"while tracing keep at {HERE}:{line_of('def keep(x):')} for jit. A side effect let it escape"
+        "Encountered an unexpected tracer: a traced value of type f32[] was used after its trace had ended. It was "
+        f"made while tracing keep at {HERE}:{line_of('def keep(x):')} for jit. A side effect let it escape"
     )
     for use in (lambda t: t + 1, lambda t: xnp.sin(t), xt.jit(lambda y: y)):
         with pytest.raises(errors.UnexpectedTracerError) as caught:

@@ -60,7 +60,8 @@ def test_sizes_that_differ_are_listed():
     assert str(caught.value) == "\n".join(
         [
             "vmap got inconsistent sizes for array axes to be mapped (function f):",
-            "  * 2 axes had size 3: axis 0 of argument params['a'] of type float32[3]; axis 0 of argument params['b'] of type float32[3,2]",
+            "  * 2 axes had size 3: axis 0 of argument params['a'] of type float32[3]; axis 0 of argument params['b'] "
+            "of type float32[3,2]",
             "  * one axis had size 5: axis 0 of argument x of type int32[5]",
             "Give arguments that are not mapped the axis None in in_axes.",
         ]

@@ -1,4 +1,4 @@
-"""Catalogue entries of arrays made from shapes and scalars. Those without operands have nothing to map or differentiate."""
+"""Catalogue entries of arrays made from shapes and scalars. Without operands nothing is mapped or differentiated."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ OPS = [
             "int32", (3,), 1),
     ]),
     Op("lax.full_like", _full_like_samples, _full_like, wide=False, differentiable=(1,), bad=[
-        Bad(TypeError, "full must be called with scalar fill_value, got fill_value.shape (3,).", np.ones(3), np.ones(3)),
+        Bad(TypeError, "full must be called with scalar fill_value, got fill_value.shape (3,).",
+            np.ones(3), np.ones(3)),
     ]),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Catalogue entries of the elementwise operations: arithmetic, exponentials, angles, bits, comparisons, special functions."""
+"""Entries of elementwise operations: arithmetic, exponentials, angles, bits, comparisons, special functions."""
 
 from __future__ import annotations
 
@@ -152,7 +152,8 @@ _POSITIVE = (0.3, 2.0)
 ARITHMETIC = [
     Op("lax.add", binary(NUMERIC), np.add, bad=[
         Bad(TypeError, "lax.add requires arguments to have the same dtypes, got float32, int32", np.float32(1), _INT),
-        Bad(TypeError, "add got incompatible shapes for broadcasting: (2, 3), (3, 2)", np.ones((2, 3)), np.ones((3, 2))),
+        Bad(TypeError, "add got incompatible shapes for broadcasting: (2, 3), (3, 2)",
+            np.ones((2, 3)), np.ones((3, 2))),
         Bad(TypeError, "add: arrays must have the same number of dimensions", np.ones((2, 3)), np.ones(3)),
         Bad(TypeError, "add does not accept dtype bool", True, False),
         Bad(TypeError, "not a valid array type", "one", 1),
@@ -188,7 +189,8 @@ POWERS = [
         *_refuses("pow", _INT, _INT),
     ]),
     Op("lax.integer_pow",
-       chain(unary(INEXACT, 0.3, 2, y=-3), unary(INEXACT, 0.3, 2, y=-1), *[unary(NUMERIC, -2, 2, y=n) for n in (0, 1, 2, 5)]),
+       chain(unary(INEXACT, 0.3, 2, y=-3), unary(INEXACT, 0.3, 2, y=-1),
+             *[unary(NUMERIC, -2, 2, y=n) for n in (0, 1, 2, 5)]),
        lambda x, y: np.power(x, np.asarray(y).astype(x.dtype) if x.dtype.kind in "iu" else y), tolerance=4, bad=[
         Bad(TypeError, "Integers cannot be raised to negative powers, got integer_pow(i32[], -1)", _INT, -1),
         Bad(TypeError, "integer_pow takes one Python integer", 1.0, 0.5),
@@ -221,7 +223,8 @@ BITWISE = [
     Op("lax.shift_left", binary(INTS, _ANY_INT, _SHIFTS), np.left_shift, bad=_refuses("shift_left", True, True)),
     Op("lax.shift_right_arithmetic", binary(SIGNED, _ANY_INT, _SHIFTS), np.right_shift),
     Op("lax.shift_right_logical", binary(INTS, _ANY_INT, _SHIFTS), _shift_logical),
-    Op("lax.population_count", unary(UNSIGNED, *_ANY_INT), lambda x: np.vectorize(int.bit_count, otypes=[x.dtype])(x.astype(object)),
+    Op("lax.population_count", unary(UNSIGNED, *_ANY_INT),
+       lambda x: np.vectorize(int.bit_count, otypes=[x.dtype])(x.astype(object)),
        bad=_refuses("population_count", 1.0)),
     Op("lax.clz", unary(INTS, *_ANY_INT), _clz, bad=_refuses("clz", 1.0)),
     Op("lax.mulhi", binary(INTS, _full_range), _mulhi, python_scalars=False, bad=_refuses("mulhi", 1.0, 1.0)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from tests.catalogue.catalogue import ALL, Bad, Draw, Op, Sample, unary
 
 

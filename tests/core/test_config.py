@@ -17,7 +17,6 @@ def checked_jaxprs():
     """In place of the fixture that sets a flag for every other test: this file looks at all flags."""
 
 
-
 @pytest.fixture
 def keep():
     """Restore every flag afterwards."""

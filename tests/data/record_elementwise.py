@@ -15,15 +15,14 @@ import numpy as np
 from jax._src.lax.lax import _convert_element_type
 
 OPERANDS = (
-    "bool int8 uint8 int32 uint32 float16 bfloat16 float32 complex64 int32* float32* "
-    "py_bool py_int py_float py_complex"
+    "bool int8 uint8 int32 uint32 float16 bfloat16 float32 complex64 int32* float32* py_bool py_int py_float py_complex"
 ).split()
 PYTHON = {"py_bool": True, "py_int": 2, "py_float": 1.5, "py_complex": 1 + 2j}
 UNARY = (
     "abs absolute fabs negative positive sign signbit square sqrt cbrt reciprocal exp exp2 expm1 log log2 log10 log1p "
-    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg sinc i0 floor ceil trunc rint "
-    "round isnan isinf isfinite isposinf isneginf logical_not invert bitwise_count conj real imag angle nan_to_num "
-    "modf frexp spacing"
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh deg2rad rad2deg sinc i0 floor ceil trunc "
+    "rint round isnan isinf isfinite isposinf isneginf logical_not invert bitwise_count conj real imag angle "
+    "nan_to_num modf frexp spacing"
 ).split()
 BINARY = (
     "add subtract multiply true_divide floor_divide remainder fmod divmod power float_power maximum minimum fmax fmin "

@@ -1,4 +1,4 @@
-"""Elementwise operations and their derivatives where they are undefined, infinite, tied or kinked; also on JAX, to record.
+"""Elementwise operations and derivatives where they are undefined, infinite, tied or kinked; also on JAX, to record.
 
 python -m tests.lax.edge_cases          (a Python that has JAX) writes tests/data/elementwise_edges.json
 """

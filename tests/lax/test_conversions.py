@@ -41,8 +41,9 @@ def test_narrow_dtypes():
     four = lax.convert_element_type(x, "int4")
     assert four.dtype == ml_dtypes.int4
     np.testing.assert_array_equal(lax.convert_element_type(four, "float32"), x)
-    np.testing.assert_array_equal(lax.convert_element_type(np.float32([0.1, 448]), "float8_e4m3fn").astype("float32"),
-                                  np.float32([0.1, 448]).astype(ml_dtypes.float8_e4m3fn).astype(np.float32))  # fmt: skip
+    x = np.float32([0.1, 448])
+    expected = x.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    np.testing.assert_array_equal(lax.convert_element_type(x, "float8_e4m3fn").astype("float32"), expected)
 
 
 def test_derivatives_pass_through_dtypes():

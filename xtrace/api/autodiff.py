@@ -47,8 +47,8 @@ def _with_aux(fun: Callable[..., Any], aux_box: list[Any], name: str) -> Callabl
         result = fun(*args, **kwargs)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
-                f"expected function with aux output to return a two-element tuple, but got type {type(result)}: {name} with "
-                "has_aux=True takes a function that returns (out, aux)"
+                f"expected function with aux output to return a two-element tuple, but got type {type(result)}: {name} "
+                "with has_aux=True takes a function that returns (out, aux)"
             )
         out, aux = result
         aux_box.append(aux)
@@ -249,8 +249,8 @@ def _raise_not_scalar(outs: list[Any], fun: Any, name: str) -> None:
     if len(outs) == 1:
         shape = shaped(outs[0]).shape
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {shape}. {signature.fun_name(fun)} must "
-            "return one number: reduce its output (out.sum(), out.mean()), or use jacobian for all of them."
+            f"Gradient only defined for scalar-output functions. Output had shape: {shape}. {signature.fun_name(fun)} "
+            "must return one number: reduce its output (out.sum(), out.mean()), or use jacobian for all of them."
         )
     raise TypeError(
         f"Gradient only defined for scalar-output functions. Output of {signature.fun_name(fun)} was a pytree with "
@@ -293,7 +293,8 @@ class VJPFunction:
         cts, tree = _flatten(ct)
         if tree != self.out_tree:
             raise ValueError(
-                f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {self.out_tree}"
+                f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match "
+                f"{self.out_tree}"
             )
         checked = [_check_cotangent(c, a, i) for i, (c, a) in enumerate(zip(cts, self._out_avals))]
         results = self._lin.pull_back(checked)
@@ -362,9 +363,9 @@ def _check_tangent(name: str, p: Any, t: Any) -> Any:
     if wanted.dtype == dtypes.float0:
         if getattr(t, "dtype", None) != dtypes.float0:
             raise TypeError(
-                f"primal and tangent arguments to {name} do not match; dtypes must be equal, or in case of int/bool primal "
-                f"dtype the tangent dtype must be float0. Got primal dtype {shaped(p).dtype} and so expected tangent dtype "
-                f"float0, but got tangent dtype {shaped(t).dtype} instead."
+                f"primal and tangent arguments to {name} do not match; dtypes must be equal, or in case of int/bool "
+                f"primal dtype the tangent dtype must be float0. Got primal dtype {shaped(p).dtype} and so expected "
+                f"tangent dtype float0, but got tangent dtype {shaped(t).dtype} instead."
             )
         return Zero(wanted)
     if type(t) is Zero:
@@ -372,13 +373,14 @@ def _check_tangent(name: str, p: Any, t: Any) -> Any:
     got = shaped(t)
     if got.dtype != wanted.dtype:
         raise TypeError(
-            f"primal and tangent arguments to {name} do not match; dtypes must be equal, or in case of int/bool primal dtype "
-            f"the tangent dtype must be float0. Got primal dtype {wanted.dtype} and so expected tangent dtype "
+            f"primal and tangent arguments to {name} do not match; dtypes must be equal, or in case of int/bool primal "
+            f"dtype the tangent dtype must be float0. Got primal dtype {wanted.dtype} and so expected tangent dtype "
             f"{wanted.dtype}, but got tangent dtype {got.dtype} instead."
         )
     if got.shape != wanted.shape:
         raise ValueError(
-            f"{name} called with different primal and tangent shapes; got primal shape {wanted.shape} and tangent shape {got.shape}"
+            f"{name} called with different primal and tangent shapes; got primal shape {wanted.shape} and tangent "
+            f"shape {got.shape}"
         )
     return t
 
@@ -411,7 +413,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     tangent_leaves, tangent_tree = _flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(
-            f"primal and tangent arguments to jvp must have the same tree structure; primals have {tree}, tangents {tangent_tree}"
+            f"primal and tangent arguments to jvp must have the same tree structure; primals have {tree}, tangents "
+            f"{tangent_tree}"
         )
     for x in leaves:
         _check_leaf(x, "jvp", fun)
@@ -492,7 +495,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     for a in avals:
         if not dtypes.is_inexact(a.dtype):
             raise TypeError(
-                f"linear_transpose only supports [float or complex -> float or complex] functions; got an input of type {a.str_short()}"
+                "linear_transpose only supports [float or complex -> float or complex] functions; got an input of "
+                f"type {a.str_short()}"
             )
     tape = Tape(current.trace)
     values = [tape.new_value(a) for a in avals]
@@ -508,7 +512,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         for c, a in zip(cts, out_avals):
             if shaped(c).shape != a.shape or shaped(c).dtype != a.dtype:
                 raise TypeError(
-                    f"cotangent type does not match function output, expected {a.str_short()} but got {shaped(c).str_short()}"
+                    f"cotangent type does not match function output, expected {a.str_short()} but got "
+                    f"{shaped(c).str_short()}"
                 )
         results = backward(tape, outs, cts, values)
         return tree.unflatten([as_array(instantiate(r)) for r in results])

@@ -54,7 +54,8 @@ def vmap(
         for leaf in pytree.tree_leaves(axes):
             if type(leaf) is not int and not hasattr(leaf, "__index__"):
                 raise TypeError(
-                    f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type {type(leaf)}"
+                    f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type "
+                    f"{type(leaf)}"
                 )
     if in_axes is None and axis_size is None:
         pass  # keyword arguments may still be mapped
@@ -63,14 +64,14 @@ def vmap(
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
-                f"to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+                f"passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
             )
         leaves, in_tree = _flatten((args, kwargs))
         for i, x in enumerate(leaves):
             if getattr(x, "aval", None) is None:
                 signature.check_arg(
-                    x, lambda: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}"
+                    x, lambda i=i: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}"
                 )
         dims = _in_dims(in_axes, in_tree, len(leaves), args)
         avals = [shaped(x) for x in leaves]
@@ -79,8 +80,8 @@ def vmap(
                 if not -aval.ndim <= d < aval.ndim:
                     name = signature.leaf_names(fun, args, kwargs)[i]
                     raise ValueError(
-                        f"vmap was requested to map its argument along axis {d}, which implies that its rank should be at "
-                        f"least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its shape is {aval.shape}): "
+                        f"vmap was requested to map its argument along axis {d}, which implies that its rank should be "
+                        f"at least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its shape is {aval.shape}): "
                         f"argument {name}"
                     )
                 dims[i] = d % aval.ndim
@@ -110,8 +111,8 @@ def vmap(
             rank = shaped(o).ndim + (d is None)
             if not -rank <= w < rank:
                 raise ValueError(
-                    f"axis {w} is out of bounds for array of dimension {rank}: out_axes of vmap of {signature.fun_name(fun)} "
-                    f"at {signature.result_names(out_tree)[i]}"
+                    f"axis {w} is out of bounds for array of dimension {rank}: out_axes of vmap of "
+                    f"{signature.fun_name(fun)} at {signature.result_names(out_tree)[i]}"
                 )
             results.append(move_axis(o, d, w % rank, size))
         return out_tree.unflatten([as_array(r) for r in results])
@@ -144,7 +145,8 @@ def _mapped_size(
         return sizes.pop()
     if not sizes:
         raise ValueError(
-            f"vmap of {signature.fun_name(fun)} must have at least one non-None value in in_axes, or an axis_size: nothing is mapped"
+            f"vmap of {signature.fun_name(fun)} must have at least one non-None value in in_axes, or an axis_size: "
+            "nothing is mapped"
         )
     names = signature.leaf_names(fun, args, kwargs)
     lines = [f"vmap got inconsistent sizes for array axes to be mapped (function {signature.fun_name(fun)}):"]

@@ -172,7 +172,7 @@ class JitFunction:
         for i, x in enumerate(call.leaves):
             aval = getattr(x, "aval", None)
             if aval is None:
-                aval = signature.check_arg(x, lambda: self.leaf_names(call)[i], f"jit of {self.name}")
+                aval = signature.check_arg(x, lambda i=i: self.leaf_names(call)[i], f"jit of {self.name}")
             avals.append(aval)
         call.avals = tuple(avals)
         return call

@@ -243,8 +243,8 @@ class Compiled(_Stage):
         call = function.parse(args_now, kwargs)
         if call.in_tree != self._call.in_tree:
             raise TypeError(
-                f"Function compiled with input pytree does not match the input pytree it was called with: {self.fun_name} "
-                f"was compiled for {self._call.in_tree}, called with {call.in_tree}"
+                "Function compiled with input pytree does not match the input pytree it was called with: "
+                f"{self.fun_name} was compiled for {self._call.in_tree}, called with {call.in_tree}"
             )
         wrong = []
         for i, (got, wanted) in enumerate(zip(call.avals, self._call.avals)):
@@ -258,8 +258,8 @@ class Compiled(_Stage):
             )
         if current.trace is not None or any(isinstance(x, Tracer) for x in call.leaves):
             raise TypeError(
-                f"Cannot apply transformations to a function lowered and compiled for a particular signature: {self.fun_name} "
-                "was called with a tracer. Transform the jitted function itself."
+                "Cannot apply transformations to a function lowered and compiled for a particular signature: "
+                f"{self.fun_name} was called with a tracer. Transform the jitted function itself."
             )
         result = self.out_tree.unflatten(self._executable.call(call.leaves))
         return result, None if static else self._executable.fastpath(self.out_tree), False

@@ -89,7 +89,8 @@ class TracerArrayConversionError(JAXTypeError):
     def __init__(self, tracer: Any) -> None:
         super().__init__(
             _explain(
-                f"The numpy.ndarray conversion method __array__() was called on traced array with shape {tracer.aval.str_short()}.",
+                "The numpy.ndarray conversion method __array__() was called on traced array with shape "
+                f"{tracer.aval.str_short()}.",
                 tracer,
                 "call the function of xtrace.numpy (or xtrace.scipy) in place of numpy's, or mark the argument as "
                 "static: jit(f, static_argnames=...); to run numpy code on the values, use pure_callback.",
@@ -121,9 +122,9 @@ class UnexpectedTracerError(JAXTypeError):
         if getattr(tracer._trace, "alive", True):
             super().__init__(
                 _explain(
-                    f"Encountered an unexpected tracer: a traced value of type {tracer.aval.str_short()} was used where its "
-                    "trace is set aside. A function with a custom derivative rule closes over a value that is being "
-                    f"differentiated, which its rule knows nothing of.{detail}",
+                    f"Encountered an unexpected tracer: a traced value of type {tracer.aval.str_short()} was used "
+                    "where its trace is set aside. A function with a custom derivative rule closes over a value that "
+                    f"is being differentiated, which its rule knows nothing of.{detail}",
                     tracer,
                     "pass the value as an argument of the function, and adapt the rule.",
                 )
@@ -133,8 +134,9 @@ class UnexpectedTracerError(JAXTypeError):
         made_in = f" It was made while tracing {origin()}." if origin is not None else ""
         super().__init__(
             _explain(
-                f"Encountered an unexpected tracer: a traced value of type {tracer.aval.str_short()} was used after its "
-                f"trace had ended.{made_in} A side effect let it escape (a global, a list, an attribute of self).{detail}",
+                f"Encountered an unexpected tracer: a traced value of type {tracer.aval.str_short()} was used after "
+                f"its trace had ended.{made_in} A side effect let it escape (a global, a list, an attribute of "
+                f"self).{detail}",
                 tracer,
                 "return the value from the traced function, and pass it in as an argument where it is used.",
             )

@@ -249,7 +249,7 @@ class Jaxpr:
         return f(self)
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value of `make()`, computed once for this jaxpr and `key`: transformed versions live with their source."""
+        """The value of `make()`, computed once for this jaxpr and `key`: what derives from it lives as long."""
         value = self._memo.get(key)
         if value is None:
             value = self._memo[key] = make()
@@ -316,7 +316,7 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
 
 def live_eqns(jaxpr: Jaxpr) -> list[JaxprEqn]:
     """The equations that the outputs depend on, or that have effects, in their order. Found once."""
-    return jaxpr.memo("live", lambda: _liveness(jaxpr))[0]  # type: ignore[no-any-return]
+    return jaxpr.memo("live", lambda: _liveness(jaxpr))[0]
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:

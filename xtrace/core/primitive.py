@@ -54,10 +54,10 @@ class Primitive:
 
     abstract_eval  (*avals, **params) -> aval, or a list of them if `multiple_results`
     jvp            (primals, tangents, **params) -> (outs, tangent_outs); tangents may be Zero
-    jvps           instead of jvp: one rule an operand, (tangent, out, *primals, **params) -> term or None (no derivative)
+    jvps           instead of jvp: one rule an operand, (tangent, out, *primals, **params) -> term or None (constant)
     linearize      instead of jvp, for primitives that hold jaxprs: see transforms.linearize
     transpose      (cotangents, *args, **params) -> a cotangent or None per arg; linear args are UndefinedPrimal
-    on_tape        (tape, args, **params) -> outs; how a tape takes in a primitive that holds jaxprs: transforms.linearize
+    on_tape        (tape, args, **params) -> outs; a tape's way with primitives that hold jaxprs: transforms.linearize
     batch          (axis, args, dims, **params) -> (outs, out_dims); see transforms.batching
     lower          (ctx, eqn, *operands) -> values; set by lowering/rules
     """

@@ -67,8 +67,9 @@ def infer_argnums_and_argnames(
     for i in nums:
         if not variadic and not -n <= i < n:
             raise ValueError(
-                f"jitted function {fun_name(fun)} has {n} positional arguments ({', '.join(p.name for p in positional)}); "
-                f"{option}_argnums={argnums} names number {i}, which doesn't exist"
+                f"jitted function {fun_name(fun)} has {n} positional arguments "
+                f"({', '.join(p.name for p in positional)}); {option}_argnums={argnums} names number {i}, which "
+                "doesn't exist"
             )
     for name in names:
         if not any_name and name not in by_name:
@@ -100,7 +101,7 @@ def check_hashable_static(fun: Callable[..., Any], name: str, value: Any) -> Has
             f"value of type {type(value)} that can't be hashed ({_shown(value)}). Pass a tuple in place of a list, "
             "or make the argument an ordinary (traced) one."
         ) from None
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _shown(value: Any) -> str:
@@ -144,7 +145,7 @@ def check_arg(x: Any, name: Callable[[], str], what: str) -> ShapedArray:
     """The aval of an argument. Raises TypeError that names the argument if it is no array."""
     aval = getattr(x, "aval", None)
     if aval is not None:
-        return aval  # type: ignore[no-any-return]
+        return aval
     try:
         return aval_of(x)
     except TypeError:

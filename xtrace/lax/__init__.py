@@ -1,4 +1,4 @@
-"""The primitives, one file per family, and the functions over them. Modules load when a name of theirs is first used."""
+"""The primitives, one file per family, and functions over them. Modules load when a name of theirs is first used."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _MODULES: dict[str, str] = {
     "control_flow.scans": "map scan scan_p",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
     "creation": "broadcasted_iota empty full_like iota iota_p",
-    "cumulative": (
-        "cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"
-    ),
+    "cumulative": ("cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"),
     "dots": "batch_matmul dot dot_general dot_general_p",
     "elementwise": (
         "abs abs_p acos acos_p acosh acosh_p add add_p and_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p "
@@ -60,8 +58,7 @@ _MODULES: dict[str, str] = {
     ),
     "sorting": "sort sort_key_val sort_p top_k top_k_p",
     "special": (
-        "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta "
-        "zeta_p"
+        "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p"
     ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -23,8 +23,8 @@ def _check_dimensions(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Dim
         if not all(0 <= d < aval.ndim for d in (*contract, *batch)):
             raise TypeError(
                 f"dot_general requires {side} dimension numbers to be nonnegative and less than the number of axes of "
-                f"the {side} value, got {side}_batch of {batch} and {side}_contracting of {contract} for {side} of rank "
-                f"{aval.ndim} (shape {aval.shape})"
+                f"the {side} value, got {side}_batch of {batch} and {side}_contracting of {contract} for {side} of "
+                f"rank {aval.ndim} (shape {aval.shape})"
             )
         for what, dims in (("batch", batch), ("contracting", contract)):
             if len(set(dims)) != len(dims):

@@ -65,7 +65,8 @@ def _complex_of(name: str) -> Callable[[Any], Any]:
     def result(dtype: Any) -> Any:
         if dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
             raise TypeError(
-                f"{name} does not accept dtype {dtype}: complex numbers have float32 or float64 parts; cast with .astype()"
+                f"{name} does not accept dtype {dtype}: complex numbers have float32 or float64 parts; cast with "
+                ".astype()"
             )
         return dtypes.to_complex(dtype)
 

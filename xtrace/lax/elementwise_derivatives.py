@@ -95,9 +95,7 @@ def _inverse_hypotenuse(x: Any) -> Any:
     inside = complex_(add(square(a), mul(add(inverse, b), sub(inverse, b))), mul(scalar_like(a, 2.0), mul(a, b)))
     root = rsqrt(inside)
     value = complex_(mul(real(root), inverse), mul(imag(root), inverse))
-    return selection.select_n(
-        comparisons.eq(size, scalar_like(size, np.inf)), value, filled_like(value, 0)
-    )
+    return selection.select_n(comparisons.eq(size, scalar_like(size, np.inf)), value, filled_like(value, 0))
 
 
 def _integer_pow(t: Any, out: Any, x: Any, *, y: int) -> Any:

@@ -88,7 +88,8 @@ def _check_shapes(query: Any, key: Any, value: Any, bias: Any, mask: Any, q_leng
         raise ValueError(f"query, key and value must have one dtype, got {q.dtype}, {k.dtype} and {v.dtype}")
     if k.ndim != q.ndim or v.shape != k.shape:
         raise ValueError(
-            f"key and value must have one shape, of the rank of query; got query {q.shape}, key {k.shape}, value {v.shape}"
+            f"key and value must have one shape, of the rank of query; got query {q.shape}, key {k.shape}, value "
+            f"{v.shape}"
         )
     batch = q.shape[:-3]
     if k.shape[:-3] != batch or k.shape[-1] != q.shape[-1]:

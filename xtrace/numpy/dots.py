@@ -63,7 +63,8 @@ def _matmul_labels(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[list[
     if contracted[0] != contracted[1]:
         raise TypeError(
             f"matmul requires contracting dimensions to have the same shape, got ({contracted[0]},) and "
-            f"({contracted[1]},): the last of {left} and the {'second to last' if len(right) > 1 else 'only'} one of {right}."
+            f"({contracted[1]},): the last of {left} and the {'second to last' if len(right) > 1 else 'only'} one of "
+            f"{right}."
         )
     rank = max(len(left), len(right)) - 2
     batch = [f"batch {i}" for i in range(rank)]
