@@ -9,64 +9,74 @@ from typing import Any
 _MODULES: dict[str, str] = {
     "bits": "packbits unpackbits",
     "creation": "array asarray",
+    "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "differences": "diff ediff1d gradient",
+    "dots": "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
     "dtypes": (
         "ComplexWarning bfloat16 bool bool_ can_cast cdouble character complex128 complex64 complex_ "
         "complexfloating csingle double dtype e euler_gamma finfo flexible float16 float32 float4_e2m1fn float64 "
         "float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
-        "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ floating generic iinfo inexact inf int1 int16 int2 int32 "
-        "int4 int64 int8 int_ integer isdtype issubdtype nan ndarray newaxis number object_ pi promote_types "
-        "result_type signedinteger single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 unsignedinteger"
+        "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ floating generic iinfo inexact inf int1 int16 int2 "
+        "int32 int4 int64 int8 int_ integer isdtype issubdtype nan ndarray newaxis number object_ pi "
+        "promote_types result_type signedinteger single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 "
+        "unsignedinteger"
     ),
+    "einsum": "einsum einsum_path",
+    "einsum_notation": "einsum einsum_path",
     "elementwise": (
         "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 "
-        "atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor "
-        "cbrt ceil cos cosh divide equal exp exp2 expm1 fabs floor greater greater_equal invert left_shift less "
-        "less_equal log log1p log2 maximum minimum multiply negative nextafter not_equal positive right_shift sign "
-        "sin sinh sqrt square subtract tan tanh true_divide"
+        "atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift "
+        "bitwise_xor cbrt ceil cos cosh divide equal exp exp2 expm1 fabs floor greater greater_equal invert "
+        "left_shift less less_equal log log1p log2 maximum minimum multiply negative nextafter not_equal "
+        "positive right_shift sign sin sinh sqrt square subtract tan tanh true_divide"
     ),
     "elementwise_float": (
-        "angle around conj conjugate copysign frexp imag isfinite isinf isnan isneginf isposinf ldexp modf nan_to_num "
-        "real rint round signbit spacing trunc"
+        "angle around conj conjugate copysign frexp imag isfinite isinf isnan isneginf isposinf ldexp modf "
+        "nan_to_num real rint round signbit spacing trunc"
     ),
     "elementwise_logic": (
-        "allclose array_equal array_equiv bitwise_count clip fmax fmin isclose logical_and logical_not logical_or "
-        "logical_xor where"
+        "allclose array_equal array_equiv bitwise_count clip fmax fmin isclose logical_and logical_not "
+        "logical_or logical_xor where"
     ),
     "elementwise_math": (
-        "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 logaddexp logaddexp2 "
-        "mod pow power rad2deg radians reciprocal remainder sinc"
+        "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 logaddexp "
+        "logaddexp2 mod pow power rad2deg radians reciprocal remainder sinc"
     ),
     "filling": "empty empty_like full full_like ones ones_like zeros zeros_like",
+    "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "inspecting": "iscomplex iscomplexobj isreal isrealobj isscalar iterable ndim shape size",
     "interchange": "from_dlpack frombuffer fromfile fromiter fromstring load save savez",
     "interpolation": "interp unwrap",
     "joining": (
-        "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack repeat resize split "
-        "stack tile unstack vsplit vstack"
+        "append array_split block column_stack concat concatenate dsplit dstack hsplit hstack repeat resize "
+        "split stack tile unstack vsplit vstack"
     ),
     "manipulation": (
-        "astype atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to copy expand_dims flip "
-        "fliplr flipud matrix_transpose moveaxis permute_dims ravel reshape roll rollaxis rot90 squeeze swapaxes "
-        "transpose"
+        "astype atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to copy expand_dims "
+        "flip fliplr flipud matrix_transpose moveaxis permute_dims ravel reshape roll rollaxis rot90 squeeze "
+        "swapaxes transpose"
     ),
     "mapping": "apply_along_axis apply_over_axes piecewise select vectorize",
+    "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "padding": "pad trim_zeros",
     "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
-    "ranges": (
-        "arange bartlett blackman eye fromfunction geomspace hamming hanning identity indices kaiser linspace logspace "
-        "meshgrid mgrid ogrid tri tril triu vander"
-    ),
-    "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
-    "dots": "cross dot inner kron matmul matvec outer tensordot trace vdot vecdot vecmat",
-    "einsum_notation": "einsum einsum_path",
-    "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
-    "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
     "positions": (
-        "argwhere diag diag_indices diag_indices_from diagflat diagonal fill_diagonal flatnonzero ix_ mask_indices "
-        "nonzero ravel_multi_index tril_indices tril_indices_from triu_indices triu_indices_from unravel_index"
+        "argwhere diag diag_indices diag_indices_from diagflat diagonal fill_diagonal flatnonzero ix_ "
+        "mask_indices nonzero ravel_multi_index tril_indices tril_indices_from triu_indices triu_indices_from "
+        "unravel_index"
     ),
     "printing": "array_repr array_str get_printoptions printoptions set_printoptions",
+    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+    "ranges": (
+        "arange bartlett blackman eye fromfunction geomspace hamming hanning identity indices kaiser linspace "
+        "logspace meshgrid mgrid ogrid tri tril triu vander"
+    ),
+    "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
+    "sets": (
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse "
+        "unique_values"
+    ),
+    "sorting": "argpartition argsort digitize lexsort partition searchsorted sort sort_complex",
     "taking": "choose compress delete extract insert place put put_along_axis take take_along_axis",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -186,7 +186,7 @@ def reduce(
     if plan.dtype is not None:
         a = shapes.convert(a, plan.dtype, False)
     if where is not None and spec.identity is not None:
-        a = mask(where, a, _typed(spec.identity(shaped(a).dtype), shaped(a).dtype), spec.name)
+        a = mask(where, a, typed(spec.identity(shaped(a).dtype), shaped(a).dtype), spec.name)
         if shaped(a).shape != aval.shape:
             plan = _make_plan(spec, shaped(a), axis, dtype, keepdims, promote_integers)
     if initial is None and spec.identity is None and 0 in aval.shape:
@@ -202,7 +202,8 @@ def reduce(
     return result
 
 
-def _typed(value: Any, dtype: Any) -> Any:
+def typed(value: Any, dtype: Any) -> Any:
+    """A constant as a numpy scalar of `dtype`."""
     return np.asarray(value).astype(dtype)[()]
 
 
