@@ -103,6 +103,7 @@ _MODULES = (
     "numpy",
     "random",
     "runtime",
+    "scipy",
     "sharding",
     "stages",
     "tree",

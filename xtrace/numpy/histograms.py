@@ -154,9 +154,7 @@ def _bin_of(x: Any, edges: Any) -> tuple[Any, Any]:
     place = el.sub(place, red.typed(1, dtype))
     at_end = comparisons.eq(x, last)
     place = selection.select(at_end, red.filled(shaped(place).shape, red.typed(n - 2, dtype)), place)
-    inside = bitwise.bitwise_and(
-        comparisons.ge(place, red.typed(0, dtype)), comparisons.le(x, last)
-    )
+    inside = bitwise.bitwise_and(comparisons.ge(place, red.typed(0, dtype)), comparisons.le(x, last))
     return place, inside
 
 
@@ -195,7 +193,9 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
         a, edges = promotion.promote_dtypes_inexact(red.operand("histogram", a), edges)
         weights = red.filled(shaped(a).shape, red.typed(1, shaped(a).dtype))
     else:
-        a, edges, weights = promotion.promote_dtypes_inexact(red.operand("histogram", a), edges, promotion.operand(weights))
+        a, edges, weights = promotion.promote_dtypes_inexact(
+            red.operand("histogram", a), edges, promotion.operand(weights)
+        )
         if shaped(weights).shape != shaped(a).shape:
             raise ValueError(f"weights should have the same shape as a: {shaped(a).shape}, got {shaped(weights).shape}")
     size, n = shaped(a).size, shaped(edges).shape[0] - 1
@@ -273,9 +273,7 @@ def histogramdd(
     if range is not None and len(range) != dims:
         raise ValueError(f"Expected {dims} ranges, got {len(range)}")
     columns = [slicing.index_in_dim(sample, d, 1, False) for d in _numbers(dims)]
-    edges = [
-        histogram_bin_edges(columns[d], bins[d], None if range is None else range[d]) for d in _numbers(dims)
-    ]
+    edges = [histogram_bin_edges(columns[d], bins[d], None if range is None else range[d]) for d in _numbers(dims)]
     return _histogramdd(tuple(columns), tuple(edges), weights, bool(density)), edges
 
 

@@ -25,7 +25,9 @@ def _quantile(
     """Sort along the reduced axes, then pick or interpolate."""
     red.refuse_out(name, out)
     if method not in _METHODS:
-        raise ValueError(f"method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got {method!r}")
+        raise ValueError(
+            f"method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got {method!r}"
+        )
     if weights is not None and method != "inverted_cdf":
         raise NotImplementedError(f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.")
     promotion.check_arraylike(name, a, q)

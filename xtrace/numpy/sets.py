@@ -34,7 +34,8 @@ def concrete(name: str, x: Any, option: str = "size") -> np.ndarray:
         if known is None:
             raise errors.ConcretizationTypeError(
                 x,
-                f"The size of the result of numpy.{name} depends on values: give it one, numpy.{name}(..., {option}=...).",
+                f"The size of the result of numpy.{name} depends on values: "
+                f"give it one, numpy.{name}(..., {option}=...).",
             )
         x = known
     promotion.check_arraylike(name, x)
@@ -52,7 +53,7 @@ def _canonical(x: np.ndarray) -> Any:
 
 
 def compact(keep: Any, values: Any, size: int, fill: Any) -> tuple[Any, Any]:
-    """The first `size` elements of a vector where `keep` holds, in order; (them with `fill` behind, their positions)."""
+    """(the first `size` elements of a vector where `keep` holds, with `fill` behind; their positions)."""
     n = shaped(keep).shape[0]
     order = lax_sorting.argsort(bitwise.bitwise_not(keep), 0)  # stable: the kept ones come first
     if size > n:
@@ -104,10 +105,18 @@ def _unique_sized(ar: Any, fill_value: Any, size: int, equal_nan: bool, axis: in
     valid = comparisons.lt(starts, red.filled((size,), np.int32(n)))
     values = []
     for x in ordered:
-        fill = slicing.index_in_dim(x, 0, 0, False) if fill_value is None else shapes.convert(fill_value, aval.dtype, False)
+        fill = (
+            slicing.index_in_dim(x, 0, 0, False)
+            if fill_value is None
+            else shapes.convert(fill_value, aval.dtype, False)
+        )
         values.append(selection.select(valid, take_1d(x, starts), red.broadcast(fill, (size,))))
     out = shapes.reshape(joining.concatenate([shapes.reshape(v, (size, 1)) for v in values], 1), (size, *row_shape))
-    out = shapes.transpose(out, [*range(1, place + 1), 0, *range(place + 1, len(row_shape) + 1)]) if axis is not None else out
+    out = (
+        shapes.transpose(out, [*range(1, place + 1), 0, *range(place + 1, len(row_shape) + 1)])
+        if axis is not None
+        else out
+    )
     positions = take_1d(order, starts)
     first = red.broadcast(slicing.index_in_dim(positions, 0, 0, False), (size,)) if size else positions
     positions = selection.select(valid, positions, first)
@@ -302,6 +311,11 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     """
     if size is None:
         return _canonical(np.union1d(*_both_concrete("union1d", ar1, ar2)))
+    return _union_sized(ar1, ar2, fill_value, int(size))
+
+
+@composite(static_argnames=("size",))
+def _union_sized(ar1: Any, ar2: Any, fill_value: Any, size: int) -> Any:
     a, b = _vectors("union1d", ar1, ar2)
     return _unique("union1d", joining.concatenate([a, b], 0), None, True, size, fill_value)[0]
 
@@ -319,6 +333,11 @@ def setdiff1d(
     """
     if size is None:
         return _canonical(np.setdiff1d(*_both_concrete("setdiff1d", ar1, ar2), assume_unique))
+    return _setdiff_sized(ar1, ar2, fill_value, bool(assume_unique), int(size))
+
+
+@composite(static_argnames=("assume_unique", "size"))
+def _setdiff_sized(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Any:
     a, b = _vectors("setdiff1d", ar1, ar2)
     fill = shapes.convert(0 if fill_value is None else fill_value, shaped(a).dtype, False)
     if shaped(a).size == 0:
@@ -341,6 +360,11 @@ def setxor1d(
     """
     if size is None:
         return _canonical(np.setxor1d(*_both_concrete("setxor1d", ar1, ar2), assume_unique))
+    return _setxor_sized(ar1, ar2, fill_value, int(size))
+
+
+@composite(static_argnames=("size",))
+def _setxor_sized(ar1: Any, ar2: Any, fill_value: Any, size: int) -> Any:
     a, b = _vectors("setxor1d", ar1, ar2)
     both = joining.concatenate([a, b], 0)
     n = shaped(both).shape[0]
@@ -387,6 +411,12 @@ def intersect1d(
         if not return_indices:
             return _canonical(out)
         return (_canonical(out[0]), put(out[1], index), put(out[2], index))
+    return _intersect_sized(ar1, ar2, fill_value, bool(return_indices), int(size))
+
+
+@composite(static_argnames=("return_indices", "size"))
+def _intersect_sized(ar1: Any, ar2: Any, fill_value: Any, return_indices: bool, size: int) -> Any:
+    index = red.index_dtype()
     a, b = _vectors("intersect1d", ar1, ar2)
     n, m = shaped(a).shape[0], shaped(b).shape[0]
     dtype = shaped(a).dtype

@@ -37,7 +37,13 @@ def _check_options(name: str, kind: Any, order: Any) -> None:
 
 @composite(static_argnames=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True, descending: bool = False
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
 ) -> Any:
     """A sorted copy; NaN comes last (first if descending).
 
@@ -258,7 +264,11 @@ def _by_sorting(a: Any, v: Any, right: bool, dtype: Any) -> Any:
     order = lax_sorting.argsort(both, 0)
     first = n if right else 0
     last = n + size if right else size
-    is_element = comparisons.lt(order, red.typed(n, dtypes.int32)) if right else comparisons.ge(order, red.typed(size, dtypes.int32))
+    is_element = (
+        comparisons.lt(order, red.typed(n, dtypes.int32))
+        if right
+        else comparisons.ge(order, red.typed(size, dtypes.int32))
+    )
     count = cumulative.cumsum(shapes.convert(is_element, dtype, False), 0)
     rank = lax_sorting.argsort(order, 0)
     return shapes.reshape(take_1d(count, slicing.slice_in_dim(rank, first, last)), shaped(v).shape)
@@ -344,4 +354,3 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     descending = el.sub(red.filled(shaped(flipped).shape, red.typed(n, dtype)), flipped)
     first, last = (slicing.index_in_dim(bins, i, 0, False) for i in (0, n - 1))
     return selection.select(comparisons.ge(last, first), ascending, descending)
-

@@ -1,0 +1,246 @@
+"""Special functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xtrace.core.composite import composite
+from xtrace.core.primitive import shaped
+from xtrace.lax import comparisons, selection
+from xtrace.lax import elementwise as el
+from xtrace.lax import special as lax_special
+from xtrace.nn.normalization import log_softmax as log_softmax
+from xtrace.nn.normalization import logsumexp as logsumexp
+from xtrace.nn.normalization import softmax as softmax
+from xtrace.numpy import promotion
+from xtrace.numpy import reductions as red
+from xtrace.transforms.accumulate import add_tangents
+from xtrace.transforms.custom import CustomJVPCall
+from xtrace.transforms.zeros import Zero, zero_tangent
+
+Rule = Callable[..., Any]
+
+
+def _full_like(x: Any, value: float) -> Any:
+    return red.filled(shaped(x).shape, el.scalar_like(x, value))
+
+
+def _with_derivatives(*derivatives: Rule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a function of inexact arrays of one shape: one rule an operand, (tangent, *operands) -> term.
+
+    For functions whose formula has no right derivative at an edge.
+    """
+
+    def decorate(fun: Callable[..., Any]) -> Callable[..., Any]:
+        bodies: dict[Any, Any] = {}
+
+        def flat(*xs: Any) -> list[Any]:
+            return [fun(*xs)]
+
+        def rule(primals: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+            out = call(*primals)
+            total: Any = zero_tangent(out)
+            for derivative, t in zip(derivatives, tangents):
+                if type(t) is not Zero:
+                    total = add_tangents(total, derivative(t, *primals))
+            return [out], [total]
+
+        def call(*xs: Any) -> Any:
+            made = CustomJVPCall(flat, fun.__name__.lstrip("_"), False, None, bodies)
+            made.rule = rule
+            return made.bind(xs)[0]
+
+        return call
+
+    return decorate
+
+
+def _operands(name: str, *args: Any) -> list[Any]:
+    """Arguments as inexact arrays of one shape."""
+    values = promotion.promote_args_inexact(name, *args)
+    shape = red.common_shape([shaped(x).shape for x in values])
+    return [red.broadcast(x, shape) for x in values]
+
+
+def _zero_where_zero(x: Any, product: Any) -> Any:
+    """`product`, 0 where its factor `x` is."""
+    return selection.select(comparisons.eq(x, _full_like(x, 0)), _full_like(x, 0), product)
+
+
+@_with_derivatives(
+    lambda t, x, y: el.mul(t, el.log(y)),
+    lambda t, x, y: el.mul(t, _zero_where_zero(x, el.div(x, y))),
+)
+def _xlogy(x: Any, y: Any) -> Any:
+    return _zero_where_zero(x, el.mul(x, el.log(y)))
+
+
+@composite
+def xlogy(x: Any, y: Any) -> Any:
+    """x log(y), 0 where x is 0.
+
+    Args:
+      x, y: arrays, broadcast.
+
+    Returns:
+      An array of floating dtype.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.xlogy(0.0, 0.0))
+    0.0
+    """
+    return _xlogy(*_operands("xlogy", x, y))
+
+
+@_with_derivatives(
+    lambda t, x, y: el.mul(t, el.log1p(y)),
+    lambda t, x, y: el.mul(t, _zero_where_zero(x, el.div(x, el.add(y, _full_like(y, 1))))),
+)
+def _xlog1py(x: Any, y: Any) -> Any:
+    return _zero_where_zero(x, el.mul(x, el.log1p(y)))
+
+
+@composite
+def xlog1py(x: Any, y: Any) -> Any:
+    """x log(1 + y), 0 where x is 0.
+
+    Args:
+      x, y: arrays, broadcast.
+
+    Returns:
+      An array of floating dtype.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.xlog1py(0.0, -1.0))
+    0.0
+    """
+    return _xlog1py(*_operands("xlog1py", x, y))
+
+
+@_with_derivatives(lambda t, x: el.mul(t, el.sub(_full_like(x, -1), el.log(x))))
+def _entr(x: Any) -> Any:
+    zero = _full_like(x, 0)
+    positive = comparisons.gt(x, zero)
+    value = el.neg(el.mul(x, el.log(selection.select(positive, x, _full_like(x, 1)))))
+    at_zero = selection.select(comparisons.eq(x, zero), zero, _full_like(x, -np.inf))
+    nan_or = selection.select(comparisons.ne(x, x), x, at_zero)
+    return selection.select(positive, value, nan_or)
+
+
+@composite
+def entr(x: Any) -> Any:
+    """-x log(x): the summand of an entropy; 0 at 0 and -inf below.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.entr(0.0))
+    0.0
+    """
+    return _entr(*_operands("entr", x))
+
+
+def rel_entr(p: Any, q: Any) -> Any:
+    """p log(p / q): the summand of a relative entropy; 0 where p is 0 and q at least 0, inf where it isn't defined.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.rel_entr(0.0, 1.0))
+    0.0
+    """
+    return _rel_entr(p, q)
+
+
+@composite
+def _rel_entr(p: Any, q: Any) -> Any:
+    p, q = _operands("rel_entr", p, q)
+    zero, one = _full_like(p, 0), _full_like(p, 1)
+    both = comparisons.gt(el.min(p, q), zero)
+    # Where the formula isn't used, its operands are 1: no derivative of it is infinite there.
+    safe_p, safe_q = selection.select(both, p, one), selection.select(both, q, one)
+    value = el.sub(el.mul(safe_p, el.log(safe_p)), el.mul(safe_p, el.log(safe_q)))
+    edge = selection.select(comparisons.eq(p, zero), el.max(q, zero), _full_like(p, -1))
+    is_zero = comparisons.ge(el.min(edge, q), zero)
+    return selection.select(both, value, selection.select(is_zero, zero, _full_like(p, np.inf)))
+
+
+@composite
+def kl_div(p: Any, q: Any) -> Any:
+    """p log(p / q) - p + q: the summand of the Kullback-Leibler divergence.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.kl_div(1.0, 1.0))
+    0.0
+    """
+    p, q = _operands("kl_div", p, q)
+    return el.add(el.sub(_rel_entr(p, q), p), q)
+
+
+def _unary(name: str, function: Callable[[Any], Any], summary: str, example: str, shown: str) -> Callable[[Any], Any]:
+    def special(x: Any) -> Any:
+        return function(*promotion.promote_args_inexact(name, x))
+
+    special.__name__ = special.__qualname__ = name
+    special.__doc__ = f"""{summary}
+
+    Args:
+      x: array.
+
+    Returns:
+      An array of floating dtype.
+
+    >>> import xtrace as xt
+    >>> print(f"{{xt.scipy.special.{name}({example}):.4f}}")
+    {shown}
+    """
+    return composite(special)  # type: ignore[no-any-return]
+
+
+def _logit(x: Any) -> Any:
+    return el.log(el.div(x, el.sub(el.scalar_like(x, 1), x)))
+
+
+# log(x / (1 - x)) is steep near 1, where the derivative by its formula would cancel.
+_logit_with_derivative = _with_derivatives(lambda t, x: el.div(t, el.mul(x, el.sub(_full_like(x, 1), x))))(_logit)
+
+expit = _unary("expit", el.logistic, "The logistic function: 1 / (1 + exp(-x)).", "0.0", "0.5000")
+logit = _unary(
+    "logit", _logit_with_derivative, "The inverse of the logistic function: log(x / (1 - x)).", "0.5", "0.0000"
+)
+erf = _unary("erf", lax_special.erf, "The error function.", "0.5", "0.5205")
+erfc = _unary("erfc", lax_special.erfc, "1 minus the error function, exact where that is near 1.", "0.5", "0.4795")
+erfinv = _unary("erfinv", lax_special.erf_inv, "The inverse of the error function.", "0.5", "0.4769")
+gammaln = _unary(
+    "gammaln", lax_special.lgamma, "The logarithm of the absolute value of the gamma function.", "4.0", "1.7918"
+)
+digamma = _unary(
+    "digamma", lax_special.digamma, "The derivative of the logarithm of the gamma function.", "1.0", "-0.5772"
+)
+
+
+@composite
+def zeta(x: Any, q: Any = None) -> Any:
+    """The Hurwitz zeta function: the sum of 1 / (q + k)^x over k from 0 on.
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.zeta(2.0, 1.0):.4f}")
+    1.6449
+    """
+    return lax_special.zeta(*_operands("zeta", x, 1.0 if q is None else q))
+
+
+@composite
+def polygamma(n: Any, x: Any) -> Any:
+    """The nth derivative of digamma.
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.polygamma(1, 1.0):.4f}")
+    1.6449
+    """
+    return lax_special.polygamma(*_operands("polygamma", n, x))
+
+
+__all__ = [
+    "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gammaln", "kl_div", "log_softmax", "logit", "logsumexp",
+    "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
+]  # fmt: skip
