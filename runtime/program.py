@@ -27,6 +27,8 @@ class Placement(NamedTuple):
     committed: bool
     #: Over several devices: the sharding of each flat argument.
     arg_shardings: tuple[Any, ...] | None = None
+    #: … and of each flat result, None where the compiler decides.
+    out_shardings: tuple[Any, ...] | None = None
 
     @property
     def platform(self) -> str:
@@ -81,6 +83,7 @@ class LoweredProgram:
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
         arg_shardings: Sequence[Any] | None = None,
+        out_shardings: Sequence[Any] | None = None,
     ) -> None:
         from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
 
@@ -108,11 +111,14 @@ class LoweredProgram:
         self.donated = [False] * len(self.in_avals)
         aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
         meshes: list[str] = []
-        attributes = None
+        attributes: list[dict[str, str]] | None = None
+        result_attributes: list[dict[str, str]] | None = None
         if arg_shardings is not None:
             kept = [s for s, k in zip(arg_shardings, self.kept) if k]
-            meshes, attributes = spmd.argument_shardings(kept, [v.aval for v in program.invars])
-            attributes = [{} for _ in hidden] + attributes
+            outs = out_shardings or [None] * len(self.out_avals)
+            meshes, found = spmd.value_shardings([*kept, *outs], [*[v.aval for v in invars], *self.out_avals])
+            attributes = [{} for _ in hidden] + found[: len(kept)]
+            result_attributes = found[len(kept) :]
         self.module, self.keepalives = lower.lower_jaxpr(
             program,
             module_name(name),
@@ -121,6 +127,7 @@ class LoweredProgram:
             inline_constants=[c for _, c in inline],
             mesh_definitions=meshes,
             arg_attributes=attributes,
+            result_attributes=result_attributes,
             num_partitions=arg_shardings[0].num_devices if arg_shardings else 1,
         )
         self.seconds = time.perf_counter() - start
@@ -232,7 +239,11 @@ class Executable:
         found = self.loaded.get_output_shardings()
         if mesh is None or found is None:
             return [sharding] * n
-        return [spmd.result_sharding(s, a, mesh, devices) for s, a in zip(found, self.program.out_avals)]
+        given = self.placement.out_shardings or [None] * n
+        return [
+            spmd.result_sharding(s, a, mesh, devices) if g is None else g
+            for s, a, g in zip(found, self.program.out_avals, given)
+        ]
 
     def _prepare(self) -> None:
         program, committed = self.program, self.placement.committed

@@ -35,12 +35,15 @@ def sharding_text(sharding: Any, ndim: int, mesh_name: str) -> str:
     return f"#sdy.sharding<@{mesh_name}, [{', '.join(dims)}]>"
 
 
-def argument_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
-    """Mesh definitions, and the attributes of each argument, for shardings over named meshes."""
+def value_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
+    """Mesh definitions, and the attributes of each argument or result, for shardings over named meshes.
+
+    A sharding of None, or one that no mesh describes, is left to the compiler.
+    """
     names: dict[Any, str] = {}
     attributes: list[Any] = []
     for sharding, aval in zip(shardings, avals):
-        if not isinstance(sharding, NamedSharding):
+        if sharding is not None and not isinstance(sharding, NamedSharding):
             sharding = named(sharding, aval.ndim)
         if sharding is None:
             attributes.append({})

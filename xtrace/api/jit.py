@@ -259,24 +259,33 @@ class JitFunction:
             outs = jit_p.bind(*operands, jaxpr=program.closed, name=self.name)
         return program.out_tree.unflatten(outs)
 
-    def placement(self, call: Call) -> Placement:
-        device = self.options.device
-        for given in (self.options.in_shardings, self.options.out_shardings):
-            if given is not UNSPECIFIED and device is None:
-                found = [s for s in pytree.tree_leaves(given) if s is not None]
-                device = found[0] if found else None
-        return placement_of(call.leaves, device, ())
+    def placement(self, call: Call, program: TracedProgram) -> Placement:
+        """Where the call runs, and the shardings that jit was told of."""
+        options = self.options
+        if options.in_shardings is UNSPECIFIED and options.out_shardings is UNSPECIFIED:
+            return placement_of(call.leaves, options.device)
+        ins = _spread(
+            options.in_shardings, pytree.tree_structure(call.in_tree.unflatten(call.avals)[0]), "in_shardings"
+        )
+        ins += [None] * (len(call.leaves) - len(ins))  # keyword arguments have none
+        outs = _spread(options.out_shardings, program.out_tree, "out_shardings")
+        given = next((s for s in (*ins, *outs) if s is not None), options.device)
+        placement = placement_of(call.leaves, given)
+        if placement.arg_shardings is None:
+            return placement
+        ins = [own if s is None else s for own, s in zip(placement.arg_shardings, ins)]
+        return placement._replace(arg_shardings=tuple(ins), out_shardings=tuple(outs))
 
     def executable(self, program: TracedProgram, call: Call) -> Executable:
-        placement = self.placement(call)
+        placement = self.placement(call, program)
         found = program.executables.get(placement)
         if found is None:
-            lowered = self.lower(program, call, (placement.platform,), placement.arg_shardings)
+            lowered = self.lower(program, call, (placement.platform,), placement)
             found = program.executables[placement] = Executable(lowered, placement, self.options.compiler_options)
         return found
 
     def lower(
-        self, program: TracedProgram, call: Call, platforms: tuple[str, ...], arg_shardings: Any = None
+        self, program: TracedProgram, call: Call, platforms: tuple[str, ...], placement: Placement | None = None
     ) -> LoweredProgram:
         return LoweredProgram(
             program.jaxpr,
@@ -284,7 +293,8 @@ class JitFunction:
             platforms,
             donated=self.donated(call),
             keep_unused=self.options.keep_unused,
-            arg_shardings=arg_shardings,
+            arg_shardings=placement and placement.arg_shardings,
+            out_shardings=placement and placement.out_shardings,
         )
 
     def donated(self, call: Call) -> list[bool]:
@@ -307,6 +317,13 @@ def _weak_reference(fun: Callable[..., Any]) -> Callable[[], Any]:
         return weakref.ref(fun)
     except TypeError:  # such a function has no entry in the shared cache
         return lambda: fun
+
+
+def _spread(given: Any, tree: Any, option: str) -> list[Any]:
+    """One sharding, or None, for each leaf of `tree`."""
+    if given is UNSPECIFIED or given is None:
+        return [None] * tree.num_leaves
+    return pytree.flatten_prefix(given, tree, f"jit {option}")  # type: ignore[no-any-return]
 
 
 class _LeafType:

@@ -100,12 +100,11 @@ class Traced(_Stage):
         """Lower to StableHLO for the platform where the call would run, or for `lowering_platforms`."""
         placement = None
         if lowering_platforms is None:
-            placement = self._function.placement(self._call)
+            placement = self._function.placement(self._call, self._program)
             platforms: tuple[str, ...] = (placement.platform,)
         else:
             platforms = tuple([canonical_platform(p) for p in lowering_platforms])
-        arg_shardings = placement.arg_shardings if placement is not None else None
-        lowered = self._function.lower(self._program, self._call, platforms, arg_shardings)
+        lowered = self._function.lower(self._program, self._call, platforms, placement)
         return Lowered(self, lowered, placement)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -83,6 +83,14 @@ def check_rank_promotion(name: str, found: list[tuple[int, ...]]) -> None:
     warnings.warn(message, stacklevel=4)
 
 
+def check_broadcast(name: str, found: list[tuple[int, ...]]) -> None:
+    """Raise TypeError, with the shapes as they were given, where they don't broadcast together."""
+    rank = max(map(len, found))
+    for sizes in zip(*[(1,) * (rank - len(s)) + s for s in found]):
+        if len({d for d in sizes if d != 1}) > 1:
+            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, found))}.")
+
+
 def promote_shapes(name: str, *args: Any) -> list[Any]:
     """Arguments of lower rank get leading dimensions of size 1; scalars stay scalars."""
     found = [shaped(a).shape for a in args]
@@ -90,6 +98,7 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
     if len(ranks) <= 1:
         return list(args)
     check_rank_promotion(name, found)
+    check_broadcast(name, found)
     rank = max(ranks)
     return [
         shapes.broadcast_in_dim(a, (1,) * (rank - len(s)) + s, range(rank - len(s), rank)) if s and len(s) < rank else a
@@ -119,6 +128,8 @@ def _plan(name: str, described: list[Any], to: str, ranks: bool, beside: tuple[i
     rank = max([len(s) for s in found]) if ranks else 0
     if len({len(s) for s in found if s}) > 1:
         check_rank_promotion(name, found)
+        if ranks:
+            check_broadcast(name, found)
     common = None if beside is None else _common_shape(name, [beside, *found])
     steps: list[_Step] = []
     for d, shape in zip(described, found, strict=True):
