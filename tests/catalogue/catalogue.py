@@ -120,6 +120,7 @@ class Op:
     bad: calls that must fail.
     python_scalars: whether results for Python scalars in place of rank-0 operands are compared with JAX's too.
     skip: check -> the reason why it doesn't apply.
+    aliases: other public names of the same object.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Op:
     wide: bool = True
     python_scalars: bool = True
     skip: dict[str, str] = dataclasses.field(default_factory=dict)
+    aliases: Sequence[str] = ()
     family: str = ""
 
     def __post_init__(self) -> None:
@@ -241,7 +243,7 @@ def catalogue() -> tuple[Op, ...]:
             for op in importlib.import_module(f"tests.catalogue.{path.stem}").OPS:
                 op.family = path.stem
                 found.append(op)
-    names = [op.name for op in found]
+    names = [name for op in found for name in (op.name, *op.aliases)]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
         raise ValueError(f"catalogue entries with the same name: {sorted(twice)}")

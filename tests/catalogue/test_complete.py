@@ -25,7 +25,7 @@ def _public(library: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("library", ["lax", "numpy", "nn", "random"])
 def test_every_operation_has_an_entry(library):
-    listed = {op.name for op in catalogue()}
+    listed = {name for op in catalogue() for name in (op.name, *op.aliases)}
     missing = [
         f"{library}.{name}"
         for name, value in _public(library).items()
@@ -38,11 +38,18 @@ def test_every_operation_has_an_entry(library):
 
 
 def test_exemptions_exist_and_are_needed():
-    listed = {op.name for op in catalogue()}
+    listed = {name for op in catalogue() for name in (op.name, *op.aliases)}
     for name in EXEMPT:
         library, _, attribute = name.partition(".")
         assert attribute in _public(library), f"the exemption {name} is of no public name"
         assert name not in listed, f"{name} has an entry: its exemption can go"
+
+
+def test_aliases_are_the_same_object():
+    for op in catalogue():
+        for alias in op.aliases:
+            library, _, attribute = alias.partition(".")
+            assert _public(library)[attribute] is op.resolve(xt), f"{alias} is not {op.name}: it needs its own entry"
 
 
 def _primitives(jaxpr: Jaxpr):

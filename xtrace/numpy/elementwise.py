@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xtrace.core import dtypes
 from xtrace.core.primitive import Primitive
 from xtrace.lax import elementwise as el
+from xtrace.lax import shapes
 from xtrace.numpy.ufuncs import Binary, ByKind, unary
 
 
@@ -66,7 +68,10 @@ arctanh = atanh = unary("arctanh", el.atanh_p, "Inverse of the hyperbolic tangen
 sqrt = unary("sqrt", el.sqrt_p, "Square root; NaN for negative real numbers.")
 cbrt = unary("cbrt", el.cbrt_p, "Cube root.")
 fabs = unary("fabs", el.abs_p, "Absolute value as a float.", "inexact", {"c": refuse_complex("fabs")})
-square = unary("square", el.square_p, "x * x.", "numeric")
+square = unary(
+    "square", el.square_p, "x * x; of booleans, as int32.", "",
+    {"b": lambda x: el.square_p.bind(shapes.convert(x, dtypes.int32, False))},
+)  # fmt: skip
 negative = unary("negative", el.neg_p, "-x.", "")
 positive = unary("positive", None, "+x: x itself.", "", {"biufc": _itself})
 absolute = unary("absolute", el.abs_p, "Absolute value; the modulus of complex numbers.", "", {"bu": _itself})

@@ -161,8 +161,9 @@ def _round_even(x: Any) -> Any:
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)
 
 
-def _as_float(x: Any) -> Any:
-    return shapes.convert(x, dtypes.canonicalize(dtypes.to_inexact(shaped(x).dtype)), False)
+def _as_default_float(x: Any) -> Any:
+    """Of float64 where that is enabled, whatever the size of x."""
+    return shapes.convert(x, dtypes.canonicalize(dtypes.float64), False)
 
 
 def _truncated(x: Any) -> Any:
@@ -176,7 +177,7 @@ trunc = unary(
 rint = unary(
     "rint", None, "The nearest integer, as a float; halves go to the even one.", "",
     {
-        "biu": _as_float,
+        "biu": _as_default_float,
         "f": _round_even,
         "c": lambda z: lax.complex(_round_even(lax.real(z)), _round_even(lax.imag(z))),
     },
@@ -443,7 +444,8 @@ def angle(z: Any, deg: bool = False) -> Any:
 @composite.composite(static_argnames=("deg",))
 def _angle(z: Any, deg: bool) -> Any:
     (z,) = promote("angle", (z,))
-    z = z if dtypes.is_inexact(shaped(z).dtype) else _as_float(z)
+    if not dtypes.is_inexact(shaped(z).dtype) or not shaped(z).shape and dtypes.kind(shaped(z).dtype) == "f":
+        z = _as_default_float(z)
     out = lax.atan2(imag(z), real(z)) if shaped(z).shape else lax.atan2(*promote("angle", (imag(z), real(z))))
     return lax.mul(out, weak_scalar(180 / math.pi, out)) if deg else out
 

@@ -12,13 +12,13 @@ from xtrace.core import composite, dtypes
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
-from xtrace.numpy.elementwise_math import pick, scalar
+from xtrace.numpy.elementwise_math import number, pick, scalar
 from xtrace.numpy.promotion import check_arraylike, promote
 from xtrace.numpy.ufuncs import Binary, unary
 
 
 def _truth(x: Any) -> Any:
-    return lax.ne(x, scalar(0, x))
+    return lax.ne(x, number(0, x))
 
 
 def _logical(name: str, primitive: Primitive, doc: str) -> Callable[[Any, Any], Any]:

@@ -41,6 +41,11 @@ def weak_scalar(x: Any, like: Any) -> Any:
     return value
 
 
+def number(x: Any, like: Any) -> Any:
+    """The same, weak beside weakly typed numbers alone: results for arrays of weak type are not weak then."""
+    return scalar(x, like) if shaped(like).shape else weak_scalar(x, like)
+
+
 def pick(condition: Any, on_true: Any, on_false: Any) -> Any:
     """`on_true` where the condition holds, else `on_false`: of one dtype, and broadcast to one shape."""
     found = [shaped(x).shape for x in (condition, on_true, on_false)]
@@ -163,13 +168,13 @@ def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
 def _greatest_common_divisor() -> Callable[..., Any]:
     @composite.composite
     def gcd(x: Any, y: Any) -> Any:
-        x, y = [shapes.convert(v, shaped(v).dtype, False) for v in promote("gcd", (x, y), "numeric")]
+        x, y = _strong_arrays(*promote("gcd", (x, y), "numeric"))
         x, y = [lax.abs(v) if dtypes.kind(shaped(v).dtype) == "i" else v for v in (x, y)]
         shape = lax.broadcast_shapes(shaped(x).shape, shaped(y).shape)
         x, y = [_widen(v, shaped(v).shape, shape) for v in (x, y)]
         if not shape:
             x, y = [shapes.expand_dims(v, (0,)) for v in (x, y)]
-        zero = scalar(0, x)
+        zero = weak_scalar(0, x)
 
         def more(pair: Any) -> Any:
             return lax.reduce_or(lax.ne(pair[1], zero), tuple(range(pair[1].ndim)))
@@ -177,7 +182,7 @@ def _greatest_common_divisor() -> Callable[..., Any]:
         def step(pair: Any) -> Any:
             a, b = pair
             running = lax.ne(b, zero)
-            return pick(running, b, a), pick(running, lax.rem(a, pick(running, b, scalar(1, b))), zero)
+            return pick(running, b, a), pick(running, lax.rem(a, pick(running, b, weak_scalar(1, b))), zero)
 
         out = lax.while_loop(more, step, (x, y))[0]
         return out if shape else lax.squeeze(out, (0,))
@@ -189,6 +194,13 @@ def _integers(name: str, *args: Any) -> None:
     check_arraylike(name, *args)
     if not dtypes.is_integer(dtypes.result_type(*args)):
         raise ValueError(f"{name} takes integers, got dtypes {', '.join([str(shaped(x).dtype) for x in args])}")
+
+
+def _strong_arrays(x: Any, y: Any) -> list[Any]:
+    """Both without weak types, unless both are numbers."""
+    if not shaped(x).shape and not shaped(y).shape:
+        return [x, y]
+    return [shapes.convert(v, shaped(v).dtype, False) for v in (x, y)]
 
 
 def gcd(x1: Any, x2: Any) -> Any:
@@ -235,11 +247,11 @@ def lcm(x1: Any, x2: Any) -> Any:
 
 @composite.composite
 def _lcm(x: Any, y: Any) -> Any:
-    x, y = [ew.absolute(shapes.convert(v, shaped(v).dtype, False)) for v in promote("lcm", (x, y), "numeric")]
+    x, y = [ew.absolute(v) for v in _strong_arrays(*promote("lcm", (x, y), "numeric"))]
     divisor = gcd(x, y)
-    none = lax.eq(divisor, scalar(0, divisor))
-    out = ew.multiply(x, lax.div(*promote("lcm", (y, pick(none, scalar(1, divisor), divisor)))))
-    return pick(none, scalar(0, out), out)
+    none = lax.eq(divisor, weak_scalar(0, divisor))
+    out = ew.multiply(x, lax.div(*promote("lcm", (y, pick(none, weak_scalar(1, divisor), divisor)))))
+    return pick(none, weak_scalar(0, out), out)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -390,19 +402,19 @@ def _scaled(x: Any, factor: float) -> Any:
 
 log10 = unary("log10", None, "Logarithm to base 10.", "inexact", {"fc": _log10})
 deg2rad = radians = unary(
-    "deg2rad", None, "Degrees to radians.", "inexact", {"fc": lambda x: lax.mul(x, scalar(math.pi / 180, x))}
+    "deg2rad", None, "Degrees to radians.", "inexact", {"fc": lambda x: lax.mul(x, number(math.pi / 180, x))}
 )
 rad2deg = degrees = unary(
-    "rad2deg", None, "Radians to degrees.", "inexact", {"fc": lambda x: lax.mul(x, scalar(180 / math.pi, x))}
+    "rad2deg", None, "Radians to degrees.", "inexact", {"fc": lambda x: lax.mul(x, number(180 / math.pi, x))}
 )
 
 
 def _wrap(z: Any, half: float) -> Any:
     """Complex `z` with its imaginary part between -half and half."""
     im = lax.imag(z)
-    turned = lax.rem(lax.add(im, scalar(half, im)), scalar(2 * half, im))
-    turned = pick(lax.lt(turned, scalar(0, im)), lax.add(turned, scalar(2 * half, im)), turned)
-    return lax.complex(lax.real(z), lax.sub(turned, scalar(half, im)))
+    turned = lax.rem(lax.add(im, number(half, im)), number(2 * half, im))
+    turned = pick(lax.lt(turned, number(0, im)), lax.add(turned, number(2 * half, im)), turned)
+    return lax.complex(lax.real(z), lax.sub(turned, number(half, im)))
 
 
 @functools.cache
@@ -416,11 +428,11 @@ def _log_of_sum(base: float) -> Callable[[Any, Any], Any]:
     def value(x: Any, y: Any) -> Any:
         larger = lax.max(x, y)
         if dtypes.is_complex(shaped(x).dtype):
-            rest = lax.log1p(raised(lax.sub(lax.add(x, y), lax.mul(larger, scalar(2, x)))))
-            return _wrap(lax.add(larger, lax.mul(scalar(per_log, x), rest)), math.pi * per_log)
+            rest = lax.log1p(raised(lax.sub(lax.add(x, y), lax.mul(larger, number(2, x)))))
+            return _wrap(lax.add(larger, lax.mul(number(per_log, x), rest)), math.pi * per_log)
         distance = lax.sub(x, y)
         rest = lax.log1p(raised(lax.neg(lax.abs(distance))))
-        rest = rest if base == math.e else lax.mul(scalar(per_log, x), rest)
+        rest = rest if base == math.e else lax.mul(number(per_log, rest), rest)
         # Equal infinities have no distance; their sum is right.
         return pick(lax.ne(distance, distance), lax.add(x, y), lax.add(larger, rest))
 
@@ -430,7 +442,7 @@ def _log_of_sum(base: float) -> Callable[[Any, Any], Any]:
         """The share of one operand in the sum; a +inf counts as 0, so that it has weight 1 beside an infinite sum."""
         if dtypes.is_complex(shaped(x).dtype):
             return raised(lax.sub(x, out))
-        infinity, zero = scalar(math.inf, x), scalar(0, x)
+        infinity, zero = number(math.inf, x), number(0, x)
         x, out = [pick(lax.eq(v, infinity), zero, v) for v in (x, out)]
         return raised(lax.sub(x, out))
 
@@ -481,9 +493,9 @@ hypot = Binary(
 
 
 def _heaviside(x: Any, at_zero: Any) -> Any:
-    zero = scalar(0, x)
+    zero = number(0, x)
     out = pick(lax.ne(x, x), x, at_zero)
-    return pick(lax.lt(x, zero), zero, pick(lax.gt(x, zero), scalar(1, x), out))
+    return pick(lax.lt(x, zero), zero, pick(lax.gt(x, zero), number(1, x), out))
 
 
 heaviside = Binary(
@@ -504,8 +516,8 @@ def _sinc(x: Any) -> Any:
     The sine is its Taylor series, so that the function is smooth at 0 in every derivative.
     """
     nearest = lax.stop_gradient(lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN))
-    zero, one, two = [scalar(v, x) for v in (0, 1, 2)]
-    r = pick(lax.eq(lax.abs(x), scalar(math.inf, x)), zero, lax.sub(x, nearest))
+    zero, one, two = [number(v, x) for v in (0, 1, 2)]
+    r = pick(lax.eq(lax.abs(x), number(math.inf, x)), zero, lax.sub(x, nearest))
     square = lax.mul(r, r)
     # |pi r| <= pi / 2: the first neglected term is below half a unit in the last place.
     terms = 11 if dtypes.finfo(shaped(x).dtype).nmant > 23 else 6
@@ -513,7 +525,7 @@ def _sinc(x: Any) -> Any:
     series = lax.mul(square, series)
     sine = lax.add(r, lax.mul(r, series))  # over pi
     even = lax.eq(
-        lax.mul(two, lax.round(lax.mul(nearest, scalar(0.5, x)), lax.RoundingMethod.TO_NEAREST_EVEN)), nearest
+        lax.mul(two, lax.round(lax.mul(nearest, number(0.5, x)), lax.RoundingMethod.TO_NEAREST_EVEN)), nearest
     )
     at_zero = lax.eq(nearest, zero)
     divisor = pick(at_zero, one, x)
@@ -522,18 +534,18 @@ def _sinc(x: Any) -> Any:
 
 
 def _horner(x: Any, coefficients: list[float]) -> Any:
-    out = scalar(coefficients[0], x)
+    out = number(coefficients[0], x)
     for c in coefficients[1:]:
-        out = lax.add(lax.mul(out, x), scalar(c, x))
+        out = lax.add(lax.mul(out, x), number(c, x))
     return out
 
 
 def _complex_sinc(x: Any) -> Any:
-    z = lax.mul(scalar(math.pi, x), x)
-    near = lax.lt(lax.abs(z), scalar(0.5, lax.abs(z)))
-    square = lax.square(pick(near, z, scalar(0, z)))
+    z = lax.mul(number(math.pi, x), x)
+    near = lax.lt(lax.abs(z), number(0.5, lax.abs(z)))
+    square = lax.square(pick(near, z, number(0, z)))
     series = _horner(square, [(-1) ** k / math.factorial(2 * k + 1) for k in range(7, -1, -1)])
-    far = pick(near, scalar(1, z), z)
+    far = pick(near, number(1, z), z)
     return pick(near, series, lax.div(lax.sin(far), far))
 
 
