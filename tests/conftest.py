@@ -5,9 +5,16 @@ from __future__ import annotations
 import dataclasses
 import random
 
+import hypothesis
 import pytest
 
 from xtrace.core import config as xtrace_config
+
+# A busy machine draws slowly; that says nothing about the code.
+hypothesis.settings.register_profile(
+    "xtrace", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("xtrace")
 
 
 def pytest_addoption(parser):

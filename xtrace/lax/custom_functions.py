@@ -59,6 +59,7 @@ class _Rules:
     """What custom_jvp and custom_vjp share: the function, and which arguments are Python values."""
 
     kind = ""
+    symbolic_zeros = False
 
     def __init__(
         self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
@@ -122,9 +123,32 @@ class _Rules:
         if any(i >= n for i in nums):
             raise ValueError(
                 f"{self.kind} function {self.name} has nondiff_argnums={self.nondiff_argnums} but was called with {n} "
-                f"arguments"
+                "arguments"
             )
         return tuple([a for i, a in enumerate(args) if i not in nums]), nums, tuple([args[i] for i in nums])
+
+    def _call(
+        self, kind: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[Any], Any, tuple[int, ...], tuple[Any, ...]]:
+        """(call without its rules, leaves, tree, positions of the fixed arguments, the fixed arguments)."""
+        args = self._positional(args, kwargs)
+        nums: tuple[int, ...] = ()
+        fixed: tuple[Any, ...] = ()
+        if self.nondiff_argnums:
+            args, nums, fixed = self._split(args)
+            fixed = self._fix(nums, fixed)
+        leaves, tree = self._leaves(args)
+        key = self._staging_key(tree, fixed)
+        box: list[CustomCall] = []
+        fun = self._flat_fun(tree, nums, fixed, box)
+        bodies = None if key is None else self._bodies
+        call = kind(fun, self.name, self.symbolic_zeros, self._debug_info(), bodies, key)
+        box.append(call)
+        return call, leaves, tree, nums, fixed
+
+    def _fix(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The non-differentiable arguments as the rules may have them."""
+        raise NotImplementedError
 
     def _staging_key(self, tree: Any, fixed: tuple[Any, ...]) -> Any:
         """What, beside the arguments' types, the staged function depends on; None if that can't be compared."""
@@ -206,7 +230,6 @@ class custom_jvp(_Rules):
 
     kind = "custom_jvp"
     jvp: Callable[..., Any] | None = None
-    symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule: `jvp(*nondiff_args, primals, tangents)` returns (out, out_tangent).
@@ -244,22 +267,13 @@ class custom_jvp(_Rules):
         trace = current.trace
         if trace is None:
             return self.fun(*args, **kwargs)
-        args = self._positional(args, kwargs)
-        nums: tuple[int, ...] = ()
-        fixed: tuple[Any, ...] = ()
-        if self.nondiff_argnums:
-            args, nums, fixed = self._split(args)
-            fixed = tuple([stop_gradient(x) if isinstance(x, Tracer) else x for x in fixed])
-        leaves, tree = self._leaves(args)
-        key = self._staging_key(tree, fixed)
-        box: list[CustomCall] = []
-        fun = self._flat_fun(tree, nums, fixed, box)
-        bodies = None if key is None else self._bodies
-        call = CustomJVPCall(fun, self.name, self.symbolic_zeros, self._debug_info(), bodies, key)
-        box.append(call)
+        call, leaves, tree, _, fixed = self._call(CustomJVPCall, args, kwargs)
         call.rule = _ForwardRule(self.jvp, self.name, self.symbolic_zeros, tree, fixed, call)
         outs = trace.process_custom_jvp(call, tuple(leaves))
         return call.out_tree.unflatten(outs)
+
+    def _fix(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([stop_gradient(x) if isinstance(x, Tracer) else x for x in fixed])
 
 
 class _ForwardRule:
@@ -367,7 +381,6 @@ class custom_vjp(_Rules):
     kind = "custom_vjp"
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
-    symbolic_zeros = False
     optimize_remat = False
 
     def defvjp(
@@ -399,35 +412,23 @@ class custom_vjp(_Rules):
         trace = current.trace
         if trace is None:
             return self.fun(*args, **kwargs)
-        args = self._positional(args, kwargs)
-        nums: tuple[int, ...] = ()
-        fixed: tuple[Any, ...] = ()
-        if self.nondiff_argnums:
-            args, nums, fixed = self._split(args)
-            self._check_fixed(nums, fixed)
-        leaves, tree = self._leaves(args)
-        key = self._staging_key(tree, fixed)
-        box: list[CustomCall] = []
-        fun = self._flat_fun(tree, nums, fixed, box)
-        bodies = None if key is None else self._bodies
-        call = CustomVJPCall(fun, self.name, self.symbolic_zeros, self._debug_info(), bodies, key)
-        box.append(call)
+        call, leaves, tree, nums, fixed = self._call(CustomVJPCall, args, kwargs)
         call.fwd = _ReverseForward(self.fwd, self.name, self.symbolic_zeros, tree, nums, fixed, call)
         avals = tuple([shaped(x) for x in leaves])
         call.bwd = _ReverseBackward(self.bwd, self.name, self.symbolic_zeros, tree, fixed, call, avals)
         outs = trace.process_custom_vjp(call, tuple(leaves))
         return call.out_tree.unflatten(outs)
 
-    def _check_fixed(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> None:
+    def _fix(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> tuple[Any, ...]:
         for i, value in zip(nums, fixed):
             if any(isinstance(x, Tracer) for x in pytree.tree_leaves(value)):
                 raise errors.UnexpectedTracerError(
                     f"The custom_vjp function {self.name} got a traced array for its argument number {i}, which "
-                    f"nondiff_argnums "
-                    "marks as non-differentiable. Such arguments are Python values that rules close over, e.g. "
-                    "functions; pass "
-                    "arrays as ordinary arguments, and return None as their cotangent from the bwd rule."
+                    "nondiff_argnums marks as non-differentiable. Such arguments are Python values that rules close "
+                    "over, e.g. functions; pass arrays as ordinary arguments, and return None as their cotangent from "
+                    "the bwd rule."
                 )
+        return fixed
 
 
 class _ReverseForward:

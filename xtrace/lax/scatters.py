@@ -113,6 +113,26 @@ for _p in (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p
 # -- functions ---------------------------------------------------------------------------------------------------
 
 
+def _bind(
+    primitive: Primitive,
+    operands: tuple[Any, Any, Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    indices_are_sorted: Any,
+    unique_indices: Any,
+    mode: Any,
+    update_jaxpr: Any,
+) -> Any:
+    return primitive.bind(
+        *operands,
+        dimension_numbers=gathers.int_tuples(dimension_numbers),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        update_jaxpr=update_jaxpr,
+        update_consts=(),
+    )
+
+
 def _function(primitive: Primitive, name: str, summary: str, example: str) -> Callable[..., Any]:
     def function(
         operand: Any,
@@ -124,17 +144,8 @@ def _function(primitive: Primitive, name: str, summary: str, example: str) -> Ca
         unique_indices: bool = False,
         mode: Any = None,
     ) -> Any:
-        return primitive.bind(
-            operand,
-            scatter_indices,
-            updates,
-            dimension_numbers=gathers.int_tuples(dimension_numbers),
-            indices_are_sorted=bool(indices_are_sorted),
-            unique_indices=bool(unique_indices),
-            mode=GatherScatterMode.from_any(mode),
-            update_jaxpr=None,
-            update_consts=(),
-        )
+        operands = (operand, scatter_indices, updates)
+        return _bind(primitive, operands, dimension_numbers, indices_are_sorted, unique_indices, mode, None)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{summary}
@@ -236,17 +247,8 @@ def scatter_apply(
     with use_trace(None):
         jaxpr = trace_to_jaxpr(element, [scalar])
     updates = zeros.instantiate(Zero(ShapedArray(shapes.canonical_shape(update_shape), x.dtype)))
-    return scatter_p.bind(
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers=gathers.int_tuples(dimension_numbers),
-        indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices),
-        mode=GatherScatterMode.from_any(mode),
-        update_jaxpr=jaxpr,
-        update_consts=(),
-    )
+    operands = (operand, scatter_indices, updates)
+    return _bind(scatter_p, operands, dimension_numbers, indices_are_sorted, unique_indices, mode, jaxpr)
 
 
 # -- the gather that reads what a scatter writes ---------------------------------------------------------------------

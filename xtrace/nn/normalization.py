@@ -99,7 +99,14 @@ def _finish(terms: Any, top: Any, shape: Any, axes: Any, keepdims: bool, b: Any,
         magnitude = el.abs_p.bind(summed)
     else:  # the logarithm of a negative sum is NaN
         magnitude = summed
-    out = add(el.log_p.bind(magnitude), top)
+    if b is None:
+        # Of nothing, or minus infinities alone, the result is constant; unguarded, its derivative would be 1/0 * 0.
+        nothing = el.eq_p.bind(magnitude, like(magnitude, 0))
+        logarithm = el.log_p.bind(lax.select_n_p.bind(nothing, magnitude, filled(magnitude, 1)))
+        logarithm = lax.select_n_p.bind(nothing, logarithm, filled(logarithm, -math.inf))
+    else:
+        logarithm = el.log_p.bind(magnitude)
+    out = add(logarithm, top)
     if keepdims:
         out, sign = keep_dims(out, shape, axes), keep_dims(sign, shape, axes)
     return (out, sign) if return_sign else out

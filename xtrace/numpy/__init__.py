@@ -73,8 +73,7 @@ _MODULES: dict[str, str] = {
     ),
     "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
     "sets": (
-        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse "
-        "unique_values"
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values"
     ),
     "sorting": "argpartition argsort digitize lexsort partition searchsorted sort sort_complex",
     "taking": "choose compress delete extract insert place put put_along_axis take take_along_axis",

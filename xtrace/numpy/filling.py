@@ -93,6 +93,11 @@ def _filler(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
     return composite.compiled(fill), None
 
 
+def _make(name: str, shape: Any, dtype: Any, value: int, device: Any, out_sharding: Any) -> Any:
+    out = _fill(sizes(shape, name), canonical(float if dtype is None else dtype, name), value)
+    return out if device is None and out_sharding is None else place(out, device, out_sharding)
+
+
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Make an array of zeros.
 
@@ -113,8 +118,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
       Array([[0, 0],
              [0, 0]], dtype=int32)
     """
-    out = _fill(sizes(shape, "zeros"), canonical(float if dtype is None else dtype, "zeros"), 0)
-    return out if device is None and out_sharding is None else place(out, device, out_sharding)
+    return _make("zeros", shape, dtype, 0, device, out_sharding)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
@@ -136,8 +140,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
       >>> xnp.ones(3, bool)
       Array([ True,  True,  True], dtype=bool)
     """
-    out = _fill(sizes(shape, "ones"), canonical(float if dtype is None else dtype, "ones"), 1)
-    return out if device is None and out_sharding is None else place(out, device, out_sharding)
+    return _make("ones", shape, dtype, 1, device, out_sharding)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
@@ -159,8 +162,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
       >>> xnp.empty((2,)).shape
       (2,)
     """
-    out = _fill(sizes(shape, "empty"), canonical(float if dtype is None else dtype, "empty"), 0)
-    return out if device is None and out_sharding is None else place(out, device, out_sharding)
+    return _make("empty", shape, dtype, 0, device, out_sharding)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:

@@ -356,7 +356,7 @@ class IndexUpdate:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        """x with the function of one scalar applied to the indexed elements, as often as each is named.{doc}"""
+        """x with the function of one scalar applied to the indexed elements, as often as each is named."""
         x, aval = self.array, shaped(self.array)
         parsed_mode = FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
         parsed = index_parsing.parse(aval.shape, self.index, wrap_negative_indices, parsed_mode in (CLIP, PROMISE))
@@ -374,43 +374,16 @@ class IndexUpdate:
         )
         return _placed(out, out_sharding)
 
-    def divide(
-        self,
-        values: Any,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: Any = None,
-        out_sharding: Any = None,
-        wrap_negative_indices: bool = True,
-    ) -> Any:
-        """x with the indexed part divided by values.{doc}"""
-        from xtrace import numpy as xnp
 
-        flags = (indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-        return _placed(xnp.divide(self.array, _factors(self.array, self.index, values, flags)), out_sharding)
+def _combine(x: Any, idx: Any, name: str, values: Any, *flags: Any) -> Any:
+    """x.at[idx].<name>(values) for operations that no scatter has; `flags` as in `modify`.
 
-    def power(
-        self,
-        values: Any,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: Any = None,
-        out_sharding: Any = None,
-        wrap_negative_indices: bool = True,
-    ) -> Any:
-        """x with the indexed part raised to the power of values.{doc}"""
-        from xtrace import numpy as xnp
+    The other operand is ones, with the values where `idx` points: products of them where it points twice.
+    """
+    from xtrace import numpy as xnp
 
-        flags = (indices_are_sorted, unique_indices, mode, wrap_negative_indices)
-        return _placed(xnp.power(self.array, _factors(self.array, self.index, values, flags)), out_sharding)
-
-
-def _factors(x: Any, idx: Any, values: Any, flags: Any) -> Any:
-    """Ones, with the values where `idx` points; products of them where it points twice."""
     ones = shapes.full(shaped(x).shape, np.ones((), shaped(x).dtype)[()])
-    return modify(ones, idx, "multiply", values, *flags)
+    return getattr(xnp, name)(x, modify(ones, idx, "multiply", values, *flags))
 
 
 def _placed(x: Any, out_sharding: Any) -> Any:
@@ -421,7 +394,7 @@ def _placed(x: Any, out_sharding: Any) -> Any:
     return transfers.device_put(x, out_sharding)
 
 
-def _method(name: str, summary: str) -> Callable[..., Any]:
+def _method(name: str, summary: str, change: Callable[..., Any]) -> Callable[..., Any]:
     def method(
         self: IndexUpdate,
         values: Any,
@@ -432,7 +405,7 @@ def _method(name: str, summary: str) -> Callable[..., Any]:
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Any:
-        out = modify(
+        out = change(
             self.array, self.index, name, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices
         )
         return out if out_sharding is None else _placed(out, out_sharding)
@@ -450,15 +423,16 @@ for _name, _summary in {
     "min": "x with the minimum of the indexed part and values in its place.",
     "max": "x with the maximum of the indexed part and values in its place.",
 }.items():
-    setattr(IndexUpdate, _name, _method(_name, _summary))
+    setattr(IndexUpdate, _name, _method(_name, _summary, modify))
+for _name, _summary in {
+    "divide": "x with the indexed part divided by values.",
+    "power": "x with the indexed part raised to the power of values.",
+}.items():
+    setattr(IndexUpdate, _name, _method(_name, _summary, _combine))
 IndexUpdate.mul = IndexUpdate.multiply  # type: ignore[attr-defined]
-for _name, _values, _meaning in (
-    ("apply", "func", "a function of a scalar, made of array operations."),
-    ("divide", "values", "what broadcasts to the indexed part."),
-    ("power", "values", "what broadcasts to the indexed part."),
-):
-    _function = getattr(IndexUpdate, _name)
-    _function.__doc__ = (_function.__doc__ or "").replace("{doc}", _DOC.format(values=_values, meaning=_meaning))
+IndexUpdate.apply.__doc__ = (IndexUpdate.apply.__doc__ or "") + _DOC.format(
+    values="func", meaning="a function of a scalar, made of array operations."
+)
 
 
 # -- iteration ---------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     Example:
       >>> import xtrace as xt
       >>> xt.random.randint(xt.random.key(0), (3,), 0, 10)
-      Array([2, 9, 9], dtype=int32)
+      Array([9, 0, 2], dtype=int32)
     """
     dtype = integer_dtype("randint", dtype)
     shape = canonical_shape("randint", shape)

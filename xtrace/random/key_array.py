@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,10 @@ class PRNGKeyArray:
         self.aval = ShapedArray(aval.shape[: aval.ndim - len(impl.key_shape)], impl.dtype)
 
     # What it says about itself.
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self._impl.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
+    shape = property(attrgetter("aval.shape"))
+    ndim = property(attrgetter("aval.ndim"))
+    size = property(attrgetter("aval.size"))
+    dtype = property(attrgetter("_impl.dtype"))
 
     @property
     def itemsize(self) -> int:
@@ -108,28 +98,10 @@ class PRNGKeyArray:
         """A copy of the keys in memory of its own."""
         return PRNGKeyArray(self._impl, array_module._copied(self._base_array))
 
-    # Where it is.
+    # Where it is. Whatever is as true of the words as of the keys is asked of the words.
     @property
     def sharding(self) -> Any:
         return logical_sharding(self._base_array.sharding, self.aval)
-
-    @property
-    def device(self) -> Any:
-        return self._base_array.device
-
-    @property
-    def committed(self) -> bool:
-        return self._base_array.committed
-
-    _committed = committed
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        return self._base_array.is_fully_addressable
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return self._base_array.is_fully_replicated
 
     @property
     def addressable_shards(self) -> list[Any]:
@@ -146,27 +118,9 @@ class PRNGKeyArray:
     def addressable_data(self, index: int) -> PRNGKeyArray:
         return PRNGKeyArray(self._impl, self._base_array.addressable_data(index))
 
-    def devices(self) -> set[Any]:
-        return self._base_array.devices()
-
     def block_until_ready(self) -> PRNGKeyArray:
         self._base_array.block_until_ready()
         return self
-
-    def copy_to_host_async(self) -> None:
-        self._base_array.copy_to_host_async()
-
-    def delete(self) -> None:
-        self._base_array.delete()
-
-    def is_deleted(self) -> bool:
-        return self._base_array.is_deleted()
-
-    def on_device_size_in_bytes(self) -> int:
-        return self._base_array.on_device_size_in_bytes()
-
-    def unsafe_buffer_pointer(self) -> int:
-        return self._base_array.unsafe_buffer_pointer()
 
     # Comparison is that of all the words of a key.
     def __eq__(self, other: Any) -> Any:
@@ -195,6 +149,15 @@ def logical_sharding(sharding: Any, aval: ShapedArray) -> Any:
         return sharding
     return type(sharding)(sharding.mesh, type(spec)(*tuple(spec)[: aval.ndim]))
 
+
+# Attributes and methods that the words answer for the keys.
+_OF_THE_WORDS = (
+    "committed", "_committed", "copy_to_host_async", "delete", "device", "devices", "is_deleted",
+    "is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "unsafe_buffer_pointer",
+)  # fmt: skip
+
+for _name in _OF_THE_WORDS:
+    setattr(PRNGKeyArray, _name, property(attrgetter(f"_base_array.{_name}")))
 
 # Methods that move keys about are the tracers', which the numpy layer defines.
 _STRUCTURAL = (
