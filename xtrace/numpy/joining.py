@@ -13,6 +13,7 @@ from xtrace import lax
 from xtrace.core import dtypes, errors
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
+from xtrace.lax import joining as _lax_joining
 from xtrace.lax import shapes as _shapes
 from xtrace.numpy import manipulation
 from xtrace.numpy.arguments import as_array, canonical_axis, canonical_shape
@@ -338,7 +339,7 @@ def _split(name: str, ary: Any, given: Any, axis: int, equal: bool) -> list[Any]
     x = as_array(name, ary)
     shape = x.aval.shape
     axis = canonical_axis(axis, len(shape))
-    return list(lax.split(x, _sizes(name, given, shape[axis], equal), axis))
+    return list(_lax_joining.split_p.bind(x, sizes=_sizes(name, given, shape[axis], equal), axis=axis))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

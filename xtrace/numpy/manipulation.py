@@ -12,6 +12,7 @@ import numpy as np
 from xtrace import lax
 from xtrace.core import dtypes
 from xtrace.core.composite import composite
+from xtrace.lax import shapes
 from xtrace.numpy.arguments import (
     as_array,
     canonical_axes,
@@ -53,7 +54,9 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     elif shape and min(shape) < 0:
         raise TypeError(f"reshape new_sizes must all be positive, got {shape}.")
     if order == "C" or order == "A":
-        return x if shape == aval.shape else lax.reshape(x, shape, None, out_sharding=out_sharding)
+        if shape == aval.shape and out_sharding is None:
+            return x
+        return shapes.reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=out_sharding)
     if order != "F":
         raise ValueError(f"Unexpected value for 'order' argument: {order}. It is 'C', 'F' or 'A'.")
     if shape == aval.shape:
@@ -104,9 +107,9 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """
     x = as_array("transpose", a)
     ndim = x.aval.ndim
-    if axes is None:
-        return lax.transpose(x, tuple(range(ndim - 1, -1, -1)))
-    return lax.transpose(x, tuple([canonical_axis(i, ndim) for i in axes]))
+    identity = tuple(range(ndim))
+    permutation = identity[::-1] if axes is None else tuple([canonical_axis(i, ndim) for i in axes])
+    return x if permutation == identity else shapes.transpose_p.bind(x, permutation=permutation)
 
 
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:

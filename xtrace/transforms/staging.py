@@ -103,8 +103,18 @@ class StagingTrace(Trace):
     # -- recording ---------------------------------------------------------------------------------------------
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        invars = [a.var if type(a) is StagedTracer and a._trace is self else self.as_atom(a) for a in args]
-        avals = tuple([v.aval for v in invars])
+        # Loops and object.__new__ in place of comprehensions and constructors: a frame less for each.
+        atoms: list[Var | Literal] = []
+        known: list[ShapedArray] = []
+        for a in args:
+            if type(a) is StagedTracer and a._trace is self:
+                atoms.append(a.var)
+                known.append(a.aval)
+            else:
+                atom = self.as_atom(a)
+                atoms.append(atom)
+                known.append(atom.aval)
+        avals = tuple(known)
         out = None if params else primitive._out_avals.get(avals)
         if out is None:
             out = primitive.out_aval(avals, params)
@@ -114,15 +124,20 @@ class StagingTrace(Trace):
             position = None if frame is None else (frame.f_code, frame.f_lasti)
         effects = no_effects
         if primitive.effects is not None:
-            effects = primitive.effects([v.aval for v in invars], params)
+            effects = primitive.effects(avals, params)
             self.effects |= effects
         if primitive.multiple_results:
             outvars = [Var(a) for a in out]
-            self.eqns.append(JaxprEqn(primitive, invars, outvars, params, position, effects))
+            self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, position, effects))
             return [StagedTracer(self, v.aval, v) for v in outvars]
-        var = Var(out)
-        self.eqns.append(JaxprEqn(primitive, invars, (var,), params, position, effects))
-        return StagedTracer(self, out, var)
+        var = _new(Var)
+        var.aval = out
+        self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, position, effects))
+        tracer = _new(StagedTracer)
+        tracer._trace = self
+        tracer.aval = out
+        tracer.var = var
+        return tracer
 
     def stages(self) -> bool:
         return True
