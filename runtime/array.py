@@ -610,14 +610,14 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
       >>> xt.make_array_from_process_local_data(sharding, np.ones(2, np.float32))
       Array([1., 1.], dtype=float32)
     """
-    from xtrace.core import pytree
+    from xtrace.core import pytree, pytree_prefixes
 
     leaves, tree = pytree.tree_flatten(local_data)
     if global_shape is None or len(leaves) == 1 and _is_shape(global_shape):
         shapes: list[Any] = [global_shape] * len(leaves)
     else:
         shapes = pytree.tree_flatten(global_shape, is_leaf=lambda s: s is None or _is_shape(s))[0]
-    splits = pytree.flatten_prefix(sharding, tree, "make_array_from_process_local_data sharding")
+    splits = pytree_prefixes.flatten_prefix(sharding, tree, "make_array_from_process_local_data sharding")
     out = [_from_local(s, np.asarray(x), g) for s, x, g in zip(splits, leaves, shapes, strict=True)]
     return pytree.tree_unflatten(tree, out)
 

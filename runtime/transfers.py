@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import avals, config, dtypes, pytree
+from xtrace.core import avals, config, dtypes, pytree, pytree_prefixes
 from xtrace.runtime import array as array_module
 from xtrace.runtime import backends, jaxlib_api, mesh, shardings
 from xtrace.runtime.partition_spec import PartitionSpec
@@ -282,12 +282,16 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     else:
         for place in pytree.tree_leaves(device):
             resolve_place(place)
-        places = [resolve_place(p) for p in pytree.flatten_prefix(device, tree, "device_put device")]
-    donated = [donate] * count if isinstance(donate, bool) else pytree.flatten_prefix(donate, tree, "device_put donate")
+        places = [resolve_place(p) for p in pytree_prefixes.flatten_prefix(device, tree, "device_put device")]
+    donated = (
+        [donate] * count
+        if isinstance(donate, bool)
+        else pytree_prefixes.flatten_prefix(donate, tree, "device_put donate")
+    )
     if may_alias is None or isinstance(may_alias, bool):
         aliased = [may_alias] * count
     else:
-        aliased = pytree.flatten_prefix(may_alias, tree, "device_put may_alias")
+        aliased = pytree_prefixes.flatten_prefix(may_alias, tree, "device_put may_alias")
     if any(d and a for d, a in zip(donated, aliased, strict=True)):
         raise ValueError("may_alias and donate cannot be True at the same time.")
     out = []

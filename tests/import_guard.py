@@ -1,4 +1,4 @@
-"""A pytest plugin (`-p tests.import_guard`): counts and refuses imports of the package jax, and fails the run if any was tried."""
+"""A pytest plugin (`-p tests.import_guard`) that refuses imports of the package jax, and fails a run that tried one."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xtrace.core import pytree
+from xtrace.core import pytree, pytree_prefixes
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import transfers
 from xtrace.transforms.placement import device_put_p
@@ -38,7 +38,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     if device is None or not isinstance(device, (dict, list, tuple)):
         places = [device] * len(leaves)
     else:
-        places = pytree.flatten_prefix(device, tree, "device_put's device")
+        places = pytree_prefixes.flatten_prefix(device, tree, "device_put's device")
     outs = []
     for leaf, place in zip(leaves, places):
         if isinstance(leaf, Tracer):

@@ -1,7 +1,6 @@
 """Pytree functions under short names: `xtrace.tree.map` is `xtrace.tree_util.tree_map`, and so on."""
 
 from xtrace.core.pytree import tree_all as all
-from xtrace.core.pytree import tree_broadcast as broadcast
 from xtrace.core.pytree import tree_flatten as flatten
 from xtrace.core.pytree import tree_flatten_with_path as flatten_with_path
 from xtrace.core.pytree import tree_leaves as leaves
@@ -14,6 +13,7 @@ from xtrace.core.pytree import tree_structure as structure
 from xtrace.core.pytree import tree_transpose as transpose
 from xtrace.core.pytree import tree_unflatten as unflatten
 from xtrace.core.pytree_nodes import static
+from xtrace.core.pytree_prefixes import tree_broadcast as broadcast
 
 __all__ = [
     "all",

@@ -15,7 +15,6 @@ from xtrace.core.pytree import (
     is_tree_node,
     keystr,
     tree_all,
-    tree_broadcast,
     tree_flatten,
     tree_flatten_with_path,
     tree_leaves,
@@ -40,6 +39,7 @@ from xtrace.core.pytree_nodes import (
     register_pytree_with_keys_class,
     register_static,
 )
+from xtrace.core.pytree_prefixes import tree_broadcast
 
 __all__ = [
     "DictKey",

@@ -19,7 +19,11 @@ y = xt.jit(lambda x: 2 * x, in_shardings=split, out_shardings=split)(x)
 assert y.sharding == split and y.addressable_shards[1].data.shape == (2,), y.sharding
 np.testing.assert_array_equal(y, 2 * x)
 
-f = xt.jit(lambda p: {"a": p["a"] + 1, "b": p["b"].sum()}, in_shardings=({"a": split, "b": None},), out_shardings={"a": whole, "b": None})
+f = xt.jit(
+    lambda p: {"a": p["a"] + 1, "b": p["b"].sum()},
+    in_shardings=({"a": split, "b": None},),
+    out_shardings={"a": whole, "b": None},
+)
 for _ in range(2):
     out = f({"a": x, "b": x})
     assert out["a"].sharding.is_fully_replicated and float(out["b"]) == 28.0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xtrace.core import pytree
+from xtrace.core import pytree, pytree_prefixes
 from xtrace.core.pytree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, keystr
 from xtrace.runtime import jaxlib_api
 
@@ -108,28 +108,28 @@ def test_paths_agree_with_leaves(tree):
 @settings(max_examples=200)
 def test_prefix_errors_are_found_exactly_when_broadcasting_fails(prefix, full):
     try:
-        pytree.broadcast_prefix(prefix, full)
+        pytree_prefixes.broadcast_prefix(prefix, full)
         ok = True
     except ValueError as error:
         ok = False
         assert "broadcast" in str(error)
-    assert ok == (pytree.prefix_errors(prefix, full) == [])
+    assert ok == (pytree_prefixes.prefix_errors(prefix, full) == [])
 
 
 @given(trees, st.integers())
 def test_a_leaf_is_a_prefix_of_everything(tree, value):
     n = len(pytree.tree_leaves(tree))
-    assert pytree.broadcast_prefix(value, tree) == [value] * n
-    assert pytree.flatten_prefix(value, pytree.tree_structure(tree), "axes") == [value] * n
-    assert pytree.tree_broadcast(value, tree) == pytree.tree_map(lambda _: value, tree)
+    assert pytree_prefixes.broadcast_prefix(value, tree) == [value] * n
+    assert pytree_prefixes.flatten_prefix(value, pytree.tree_structure(tree), "axes") == [value] * n
+    assert pytree_prefixes.tree_broadcast(value, tree) == pytree.tree_map(lambda _: value, tree)
 
 
 @given(trees)
 def test_every_tree_is_a_prefix_of_itself(tree):
-    assert pytree.broadcast_prefix(tree, tree) == pytree.tree_leaves(tree)
+    assert pytree_prefixes.broadcast_prefix(tree, tree) == pytree.tree_leaves(tree)
     treedef = pytree.tree_structure(tree)
-    assert pytree.flatten_prefix(tree, treedef, "axes", none_is_leaf=False) == pytree.tree_leaves(tree)
-    assert pytree.flatten_prefix(tree, treedef, "axes") == pytree.tree_leaves(tree)
+    assert pytree_prefixes.flatten_prefix(tree, treedef, "axes", none_is_leaf=False) == pytree.tree_leaves(tree)
+    assert pytree_prefixes.flatten_prefix(tree, treedef, "axes") == pytree.tree_leaves(tree)
 
 
 @given(trees)
@@ -313,7 +313,7 @@ def test_unflatten_errors():
 
 def test_flatten_prefix_of_arguments():
     args = pytree.tree_structure(((1, 2), {"a": 3, "b": [4, 5]}, None))
-    flat = functools.partial(pytree.flatten_prefix, treedef=args, name="vmap in_axes")
+    flat = functools.partial(pytree_prefixes.flatten_prefix, treedef=args, name="vmap in_axes")
     assert flat(0) == [0] * 5
     assert flat(None) == [None] * 5
     assert flat((0, None, None)) == [0, 0, None, None, None]
@@ -338,10 +338,10 @@ def test_flatten_prefix_of_arguments():
 
 
 def test_broadcast():
-    assert pytree.tree_broadcast([None, 1], [3, [2, 3]], is_leaf=lambda x: x is None) == [None, [1, 1]]
-    assert pytree.tree_broadcast(1, [3, [None, 3]], is_leaf=lambda x: x is None) == [1, [None, 1]]
+    assert pytree_prefixes.tree_broadcast([None, 1], [3, [2, 3]], is_leaf=lambda x: x is None) == [None, [1, 1]]
+    assert pytree_prefixes.tree_broadcast(1, [3, [None, 3]], is_leaf=lambda x: x is None) == [1, [None, 1]]
     with pytest.raises(ValueError) as info:
-        pytree.tree_broadcast({"a": 1, "b": [2]}, {"a": [1, 2], "b": [3, 4]})
+        pytree_prefixes.tree_broadcast({"a": 1, "b": [2]}, {"a": [1, 2], "b": [3, 4]})
     assert str(info.value) == (
         "tree_broadcast: full_tree doesn't match prefix_tree: at ['b'] prefix_tree has a list of length 1 "
         "where full_tree has one of length 2\n"

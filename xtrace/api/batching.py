@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from xtrace.core import pytree, signature
+from xtrace.core import pytree, pytree_prefixes, signature
 from xtrace.core.primitive import as_array, shaped
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
 
@@ -45,6 +45,34 @@ def vmap(
         raise TypeError(f"vmap takes a function, got {fun!r} of type {type(fun)}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    _check_axes(in_axes, out_axes)
+
+    @functools.wraps(fun) if hasattr(fun, "__name__") else (lambda f: f)
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+                f"passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+            )
+        leaves, in_tree = _flatten((args, kwargs))
+        avals, dims = _operands(fun, args, kwargs, leaves, _in_dims(in_axes, in_tree, len(leaves), args))
+        size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
+        axis = MappedAxis(size, axis_name, spmd_axis_name)
+        out_trees: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            a, k = in_tree.unflatten(xs)
+            outs, out_tree = _flatten(fun(*a, **k))
+            out_trees.append(out_tree)
+            return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
+
+        outs, found = batch_flat(flat, axis, leaves, dims)
+        return _results(fun, outs, found, out_axes, out_trees[0], size)
+
+    return vmap_f
+
+
+def _check_axes(in_axes: Any, out_axes: Any) -> None:
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
@@ -57,67 +85,53 @@ def vmap(
                     f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type "
                     f"{type(leaf)}"
                 )
-    if in_axes is None and axis_size is None:
-        pass  # keyword arguments may still be mapped
 
-    @functools.wraps(fun) if hasattr(fun, "__name__") else (lambda f: f)
-    def vmap_f(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-                f"passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+
+def _operands(
+    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], dims: list[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """The avals of the leaves, and their mapped axes counted from the front."""
+    avals = []
+    for i, (x, d) in enumerate(zip(leaves, dims)):
+        aval = getattr(x, "aval", None)
+        if aval is None:
+            aval = signature.check_arg(
+                x, lambda i=i: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}"
             )
-        leaves, in_tree = _flatten((args, kwargs))
-        for i, x in enumerate(leaves):
-            if getattr(x, "aval", None) is None:
-                signature.check_arg(
-                    x, lambda i=i: signature.leaf_names(fun, args, kwargs)[i], f"vmap of {signature.fun_name(fun)}"
-                )
-        dims = _in_dims(in_axes, in_tree, len(leaves), args)
-        avals = [shaped(x) for x in leaves]
-        for i, (d, aval) in enumerate(zip(dims, avals)):
-            if d is not None:
-                if not -aval.ndim <= d < aval.ndim:
-                    name = signature.leaf_names(fun, args, kwargs)[i]
-                    raise ValueError(
-                        f"vmap was requested to map its argument along axis {d}, which implies that its rank should be "
-                        f"at least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its shape is {aval.shape}): "
-                        f"argument {name}"
-                    )
-                dims[i] = d % aval.ndim
-        size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
-        axis = MappedAxis(size, axis_name, spmd_axis_name)
-        out_trees: list[Any] = []
-
-        def flat(*xs: Any) -> list[Any]:
-            a, k = in_tree.unflatten(xs)
-            outs, out_tree = _flatten(fun(*a, **k))
-            out_trees.append(out_tree)
-            return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
-
-        outs, found = batch_flat(flat, axis, leaves, dims)
-        out_tree = out_trees[0]
-        wanted = _out_dims(out_axes, out_tree, len(outs))
-        results = []
-        for i, (o, d, w) in enumerate(zip(outs, found, wanted)):
-            if w is None:
-                if d is not None:
-                    raise ValueError(
-                        f"vmap has mapped output but out_axes is None: {signature.result_names(out_tree)[i]} of "
-                        f"{signature.fun_name(fun)} depends on mapped arguments; give it an axis in out_axes"
-                    )
-                results.append(o)
-                continue
-            rank = shaped(o).ndim + (d is None)
-            if not -rank <= w < rank:
+        avals.append(aval)
+        if d is not None:
+            if not -aval.ndim <= d < aval.ndim:
                 raise ValueError(
-                    f"axis {w} is out of bounds for array of dimension {rank}: out_axes of vmap of "
-                    f"{signature.fun_name(fun)} at {signature.result_names(out_tree)[i]}"
+                    f"vmap was requested to map its argument along axis {d}, which implies that its rank should be "
+                    f"at least {d + 1 if d >= 0 else -d}, but is only {aval.ndim} (its shape is {aval.shape}): "
+                    f"argument {signature.leaf_names(fun, args, kwargs)[i]}"
                 )
-            results.append(move_axis(o, d, w % rank, size))
-        return out_tree.unflatten([as_array(r) for r in results])
+            dims[i] = d % aval.ndim
+    return avals, dims
 
-    return vmap_f
+
+def _results(
+    fun: Callable[..., Any], outs: list[Any], dims: list[int | None], out_axes: Any, out_tree: Any, size: int
+) -> Any:
+    """The results as a pytree, each with its mapped axis where `out_axes` wants it."""
+    results = []
+    for i, (out, d, wanted) in enumerate(zip(outs, dims, _out_dims(out_axes, out_tree, len(outs)))):
+        if wanted is None:
+            if d is not None:
+                raise ValueError(
+                    f"vmap has mapped output but out_axes is None: {signature.result_names(out_tree)[i]} of "
+                    f"{signature.fun_name(fun)} depends on mapped arguments; give it an axis in out_axes"
+                )
+            results.append(as_array(out))
+            continue
+        rank = shaped(out).ndim + (d is None)
+        if not -rank <= wanted < rank:
+            raise ValueError(
+                f"axis {wanted} is out of bounds for array of dimension {rank}: out_axes of vmap of "
+                f"{signature.fun_name(fun)} at {signature.result_names(out_tree)[i]}"
+            )
+        results.append(as_array(move_axis(out, d, wanted % rank, size)))
+    return out_tree.unflatten(results)
 
 
 def _in_dims(in_axes: Any, in_tree: Any, n: int, args: tuple[Any, ...]) -> list[int | None]:
@@ -125,14 +139,14 @@ def _in_dims(in_axes: Any, in_tree: Any, n: int, args: tuple[Any, ...]) -> list[
     if type(in_axes) is int and in_tree.num_leaves:
         return [in_axes] * n
     n_kwargs = n - len(_flatten(args)[0])
-    positional = pytree.flatten_prefix(in_axes, pytree.tree_structure(args), "vmap in_axes")
+    positional = pytree_prefixes.flatten_prefix(in_axes, pytree.tree_structure(args), "vmap in_axes")
     return [*positional, *([0] * n_kwargs)]
 
 
 def _out_dims(out_axes: Any, out_tree: Any, n: int) -> list[int | None]:
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * n
-    return pytree.flatten_prefix(out_axes, out_tree, "vmap out_axes")  # type: ignore[no-any-return]
+    return pytree_prefixes.flatten_prefix(out_axes, out_tree, "vmap out_axes")  # type: ignore[no-any-return]
 
 
 def _mapped_size(

@@ -9,7 +9,7 @@ from typing import Any
 
 from xtrace.api import stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import config, dtypes, functions, pytree, signature
+from xtrace.core import config, dtypes, functions, pytree, pytree_prefixes, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
@@ -323,7 +323,7 @@ def _spread(given: Any, tree: Any, option: str) -> list[Any]:
     """One sharding, or None, for each leaf of `tree`."""
     if given is UNSPECIFIED or given is None:
         return [None] * tree.num_leaves
-    return pytree.flatten_prefix(given, tree, f"jit {option}")  # type: ignore[no-any-return]
+    return pytree_prefixes.flatten_prefix(given, tree, f"jit {option}")  # type: ignore[no-any-return]
 
 
 class _LeafType:
