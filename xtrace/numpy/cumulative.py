@@ -12,7 +12,7 @@ from xtrace.lax import cumulative, joining, shapes
 from xtrace.lax import elementwise as el
 from xtrace.numpy.arguments import canonical_axis
 from xtrace.numpy.nan_reductions import without_nan
-from xtrace.numpy.reductions import filled, operand, refuse_out
+from xtrace.numpy.reductions import default_integer, filled, operand, refuse_out
 
 
 def _accumulate(
@@ -112,6 +112,8 @@ def _with_initial(name: str, primitive: Primitive, x: Any, axis: Any, dtype: Any
                 "only optional for one-dimensional arrays."
             )
         axis = 0
+    if dtype is None and name == "cumulative_sum":  # which, as `sum` does, widens narrow integers
+        dtype = default_integer(shaped(x).dtype)
     out = _accumulate(name, primitive, x, axis, dtype, None)
     if not include:
         return out

@@ -122,7 +122,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: int
     >>> float(xt.numpy.linalg.vector_norm(np.array([[1.0, 2.0], [2.0, 4.0]])))
     5.0
     """
-    (x,) = promotion.promote_args_inexact("linalg.vector_norm", x)
+    x = red.operand("linalg.vector_norm", x)
+    if not dtypes.is_inexact(shaped(x).dtype):
+        x = shapes.convert(x, dtypes.canonicalize(dtypes.float64), False)
     return _vector_norm(x, ord, red.reduction_axes(axis, shaped(x).ndim), keepdims)
 
 

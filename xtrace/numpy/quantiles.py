@@ -36,7 +36,9 @@ def _quantile(
         raise ValueError(f"q must be have rank <= 1, got shape {shaped(q).shape}")
     if dtypes.is_complex(shaped(a).dtype):
         raise ValueError("quantile does not support complex input, as the operation is poorly defined.")
-    dtype = dtypes.canonicalize(dtypes.to_inexact(dtypes.promote((dtypes.of_value(a), dtypes.of_value(q)))[0]))
+    of_a, weak = dtypes.of_value(a)
+    inexact = (dtypes.canonicalize(dtypes.to_inexact(of_a)), weak)
+    dtype = dtypes.canonicalize(dtypes.to_inexact(dtypes.promote((inexact, dtypes.of_value(q)))[0]))
     used = red.computation_dtype(dtype)
     a, q = shapes.convert(a, used, False), shapes.convert(q, used, False)
     shape = shaped(a).shape
@@ -223,7 +225,7 @@ def nanquantile(
 def _share(q: Any) -> Any:
     """Percents as a share of 1."""
     (q,) = promotion.promote_args_inexact("percentile", q)
-    return el.div(q, el.scalar_like(q, 100))
+    return shapes.convert(el.div(q, el.scalar_like(q, 100)), shaped(q).dtype, shaped(q).weak_type)
 
 
 @composite(static_argnames=(*_STATIC, "out_sharding"))

@@ -205,7 +205,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     3
     """
     a, k, place = _partition_index("argpartition", a, kth, axis)
-    return argsort(a, axis=place)
+    return argsort(a, axis=place, dtype=dtypes.int32)
 
 
 # -- searching -------------------------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     if sorter is not None:
         a = take_1d(a, red.operand("searchsorted", sorter))
     a, v = (shapes.convert(x, shaped(x).dtype, False) for x in (a, v))
-    dtype = red.index_dtype()
+    dtype = dtypes.int32 if shaped(a).shape[0] < 2**31 else dtypes.int64
     if shaped(a).shape[0] == 0:
         return red.filled(shaped(v).shape, red.typed(0, dtype))
     return _SEARCHES[method](a, v, side == "right", dtype)
@@ -342,7 +342,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         raise ValueError(f"digitize: bins must be a 1-dimensional array, got shape {shaped(bins).shape}")
     x, bins = promotion.promote_dtypes(promotion.operand(x), bins)
     n = shaped(bins).shape[0]
-    dtype = red.index_dtype()
+    dtype = dtypes.int32  # as searchsorted gives
     if n == 0:
         return red.filled(shaped(x).shape, red.typed(0, dtype))
     side = "left" if right else "right"
