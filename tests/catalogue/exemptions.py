@@ -11,6 +11,17 @@ EXEMPT: dict[str, str] = {
         [f"numpy.{name}" for name in "array_repr array_str get_printoptions printoptions set_printoptions".split()],
         "text, not arrays; tested in tests/numpy/test_inspecting.py",
     ),
+    **dict.fromkeys(
+        [f"numpy.{name}" for name in "can_cast isdtype issubdtype promote_types result_type".split()],
+        "of dtypes, not arrays; tested in tests/numpy/test_dtypes.py",
+    ),
+    **dict.fromkeys(
+        [f"numpy.{name}" for name in "from_dlpack frombuffer fromfile fromiter fromstring load save savez".split()],
+        "of buffers, texts and files, not arrays; tested in tests/numpy/test_creation.py",
+    ),
+    **dict.fromkeys(
+        ["numpy.empty", "numpy.empty_like"], "their values are not specified; tested in tests/numpy/test_creation.py"
+    ),
     "lax.broadcast_shapes": "of shapes, not arrays; tested in tests/lax/test_slicing.py",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }

@@ -81,7 +81,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, modes:
     if size == 1:
         out = lax.full(x.shape, 0, fp.dtype) + fp[0]
     else:
-        i = lax.clamp(np.int32(1), xnp.searchsorted(xp, x, side="right"), np.int32(size - 1))
+        found = xnp.searchsorted(xp, x, side="right")
+        i = lax.clamp(scalar(1, found), found, scalar(size - 1, found))
         f0, x0 = fp[i - 1], xp[i - 1]
         rise, run = fp[i] - f0, xp[i] - x0
         # Samples that coincide: the first of them counts, and nothing is divided by 0.
