@@ -15,6 +15,7 @@ from xtrace.nn.custom_rule import with_derivative
 from xtrace.nn.operands import axes_of, filled, inexact, like
 from xtrace.numpy.elementwise import tanh as tanh
 from xtrace.numpy.promotion import promote
+from xtrace.transforms.staging import StagedTracer
 
 add, sub, mul, div = el.add_p.bind, el.sub_p.bind, el.mul_p.bind, el.div_p.bind
 greatest_of, least_of = el.max_p.bind, el.min_p.bind
@@ -39,7 +40,8 @@ def relu(x: Any) -> Any:
       >>> xt.nn.relu(np.array([-2.0, 0.0, 3.0], np.float32))
       Array([0., 0., 3.], dtype=float32)
     """
-    (x,) = promote("relu", (x,), "numeric")
+    if type(x) is not StagedTracer or x.aval.dtype == np.bool_:
+        x = promote("relu", (x, 0))[0]
     return _relu(x)
 
 

@@ -16,7 +16,8 @@ from xtrace.numpy.promotion import promote
 
 def inexact(name: str, x: Any) -> Any:
     """`x` as an inexact array: integers become floats. Raises TypeError for what is no array."""
-    return promote(name, (x,), "inexact")[0]
+    aval = getattr(x, "aval", None)
+    return x if aval is not None and dtypes.is_inexact(aval.dtype) else promote(name, (x,), "inexact")[0]
 
 
 @functools.lru_cache(1024)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, config, dtypes
+from xtrace.core import composite, config, dtypes, source
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import current
 from xtrace.lax import random_bits
@@ -100,7 +100,14 @@ class Sampler:
 
     def __call__(self, name: str, key: Any, *args: Any, **static: Any) -> Any:
         if current.trace is not None:
-            return self.fun(as_key(name, key)[0], *args, **static)
+            if current.position is not None:
+                return self.fun(as_key(name, key)[0], *args, **static)
+            # All operations have the caller's line: it is searched once.
+            current.position = source.here(2)
+            try:
+                return self.fun(as_key(name, key)[0], *args, **static)
+            finally:
+                current.position = None
         words, impl, _ = words_of(name, key)
         run = self.run
         if run is None:

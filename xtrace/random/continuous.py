@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
+from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
-from xtrace.lax import reductions
+from xtrace.lax import reductions, shapes
 from xtrace.random.arguments import (
     broadcast_shapes,
     canonical_shape,
@@ -158,7 +159,10 @@ def _cauchy(key: Any, shape: Any, dtype: Any) -> Any:
 
 def _maxwell(key: Any, shape: Any, dtype: Any) -> Any:
     x = gaussian(key, (*shape, 3), dtype)
-    return el.sqrt_p.bind(reductions.reduce_sum(el.mul_p.bind(x, x), (len(shape),)))
+    # Narrow floats are summed in float32.
+    squares = shapes.convert_element_type(el.mul_p.bind(x, x), dtypes.float32 if dtype.itemsize < 4 else dtype)
+    total = reductions.reduce_sum(squares, (len(shape),))
+    return el.sqrt_p.bind(shapes.convert_element_type(total, dtype))
 
 
 def _parameterless(name: str, fun: Callable[..., Any], doc: str) -> Callable[..., Any]:

@@ -373,7 +373,7 @@ def _choose(key: Any, a: Any, p: Any, n: int, shape: Any, replace: bool, axis: i
     else:
         noise = gumbel_of(key, (n,), shaped(p).dtype, mode)
         chosen = lax.top_k(el.add_p.bind(noise, el.log_p.bind(p)), count)[1]
-        chosen = shapes.reshape(chosen, shape)
+        chosen = shapes.reshape(shapes.convert_element_type(chosen, index_dtype), shape)
     return chosen if a is None else _take(a, chosen, axis)
 
 

@@ -1,0 +1,209 @@
+"""Keys as values: what they show, take and refuse."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import xtrace as xt
+from xtrace import lax, random
+
+
+@pytest.fixture
+def keys():
+    return random.split(random.key(0), 4)
+
+
+def words(key):
+    return np.asarray(random.key_data(key))
+
+
+def test_printed_as_its_words():
+    assert repr(random.key(42)) == "Array((), dtype=key<fry>) overlaying:\n[ 0 42]"
+    assert repr(random.key(1, impl="rbg")) == "Array((), dtype=key<rbg>) overlaying:\n[0 1 0 1]"
+
+
+def test_is_an_array_of_a_key_dtype(keys):
+    assert isinstance(keys, xt.Array)
+    assert (keys.shape, keys.ndim, keys.size, len(keys), keys.itemsize, keys.nbytes) == ((4,), 1, 4, 4, 8, 32)
+    assert xt.dtypes.issubdtype(keys.dtype, xt.dtypes.prng_key)
+    assert keys.dtype == random.key_dtype() and keys.dtype != random.key_dtype("rbg")
+    assert random.key_impl(keys) == "threefry2x32"
+
+
+def test_structural_operations_move_whole_keys(keys):
+    w = words(keys)
+    np.testing.assert_array_equal(words(keys[1]), w[1])
+    np.testing.assert_array_equal(words(keys[1:3]), w[1:3])
+    np.testing.assert_array_equal(words(keys[np.array([2, 0])]), w[[2, 0]])
+    np.testing.assert_array_equal(words(keys[::-1]), w[::-1])
+    np.testing.assert_array_equal(words(keys.reshape(2, 2)), w.reshape(2, 2, 2))
+    np.testing.assert_array_equal(words(keys.reshape(2, 2).T), w.reshape(2, 2, 2).transpose(1, 0, 2))
+    np.testing.assert_array_equal(words(keys.reshape(2, 2).ravel()), w)
+    np.testing.assert_array_equal(words(keys[None]), w[None])
+    np.testing.assert_array_equal(words(lax.concatenate([keys, keys], 0)), np.concatenate([w, w]))
+    np.testing.assert_array_equal(words(lax.select_n(np.array([True, False, True, False]), keys, keys[::-1])),
+                                  np.where(np.array([[True], [False], [True], [False]]), w[::-1], w))  # fmt: skip
+    for one, row in zip(keys, w, strict=True):
+        np.testing.assert_array_equal(words(one), row)
+
+
+def test_indexed_update(keys):
+    updated = keys.at[1].set(random.key(9))
+    expected = words(keys).copy()
+    expected[1] = [0, 9]
+    np.testing.assert_array_equal(words(updated), expected)
+
+
+def test_structural_operations_compile_alike(keys):
+    def f(k, i):
+        return lax.concatenate([k.reshape(2, 2).T.ravel(), k[i][None]], 0)
+
+    np.testing.assert_array_equal(words(xt.jit(f)(keys, 2)), words(f(keys, 2)))
+    np.testing.assert_array_equal(words(xt.vmap(lambda k: k)(keys)), words(keys))
+
+
+def test_comparison(keys):
+    assert np.asarray(keys == keys).tolist() == [True] * 4
+    assert np.asarray(keys != keys[::-1]).tolist() == [True] * 4
+    with pytest.raises(TypeError, match="does not accept dtypes key<fry>"):
+        keys == random.PRNGKey(0)  # noqa: B015
+
+
+def test_copies_pickles_and_moves(keys):
+    for other in (pickle.loads(pickle.dumps(keys)), copy.copy(keys), copy.deepcopy(keys), keys.copy()):
+        np.testing.assert_array_equal(words(other), words(keys))
+        assert other.dtype is keys.dtype
+    put = xt.device_put({"k": keys}, xt.devices()[0])["k"]
+    assert put.dtype is keys.dtype and put.devices() == {xt.devices()[0]} and put.committed
+    assert xt.block_until_ready(keys) is keys
+
+
+def test_key_data_and_wrap_key_data_are_inverse(keys):
+    again = random.wrap_key_data(random.key_data(keys))
+    np.testing.assert_array_equal(words(again), words(keys))
+    assert random.key_data(random.PRNGKey(3)).tolist() == [0, 3]
+    assert random.wrap_key_data(np.zeros((2, 4), np.uint32), impl="rbg").shape == (2,)
+    jaxpr = xt.make_jaxpr(lambda w: random.key_data(random.wrap_key_data(w)))(np.zeros(2, np.uint32))
+    assert [e.primitive.name for e in jaxpr.eqns] == ["random_wrap", "random_unwrap"]
+
+
+def test_raw_keys_stay_raw():
+    raw = random.PRNGKey(0)
+    for made in (random.split(raw), random.fold_in(raw, 1), random.clone(raw)):
+        assert made.dtype == np.uint32
+    np.testing.assert_array_equal(random.split(raw), words(random.split(random.key(0))))
+
+
+def test_seeds():
+    assert words(random.key(2**40 + 5)).tolist() == [0, 5]
+    assert words(random.key(-1)).tolist() == [0, 2**32 - 1]
+    assert words(random.key(np.uint8(200))).tolist() == [0, 200]
+    assert words(random.key(xt.device_put(7))).tolist() == [0, 7]
+    assert words(random.key(True)).tolist() == [0, 1]
+    assert words(xt.jit(random.key)(9)).tolist() == [0, 9]
+    assert words(xt.vmap(random.key)(np.arange(3))).tolist() == [[0, 0], [0, 1], [0, 2]]
+    with xt.enable_x64(True):
+        assert words(random.key(-1)).tolist() == [2**32 - 1, 2**32 - 1]
+        assert words(random.key(2**40 + 5)).tolist() == [256, 5]
+    with xt.default_prng_impl("rbg"):
+        assert random.PRNGKey(1).tolist() == [0, 1, 0, 1]
+    with xt.enable_custom_prng(True):
+        assert random.PRNGKey(1).dtype == random.key_dtype()
+
+
+def test_threefry_known_answers():
+    """The vectors of the Random123 distribution for Threefry 2x32 with 20 rounds."""
+    for key, counter, out in [
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ]:
+        from xtrace.lax import random_bits
+
+        got = random_bits.threefry_2x32(tuple(map(np.uint32, key)), tuple(map(np.uint32, counter)))
+        assert tuple(int(g) for g in got) == out
+
+
+REFUSED = [
+    (lambda k: random.key(k), TypeError, "was given a PRNG key"),
+    (lambda k: random.key(1.5), TypeError, "must be an integer"),
+    (lambda k: random.key("a"), TypeError, "integer seed"),
+    (lambda k: random.key(np.arange(3)), TypeError, r"scalar seed.*\(3,\)"),
+    (lambda k: random.key(2**64), OverflowError, "64 bits"),
+    (lambda k: random.key(0, impl="foo"), ValueError, 'unrecognized PRNG implementation "foo"'),
+    (lambda k: random.split(random.split(k)), ValueError, "split accepts a single key"),
+    (lambda k: random.normal(random.split(k)), ValueError, r"normal accepts a single key.*\(2,\)"),
+    (lambda k: random.normal(np.zeros((3, 2), np.uint32)), ValueError, "single key"),
+    (lambda k: random.normal(np.zeros(2, np.float32)), TypeError, "uint32.*float32"),
+    (lambda k: random.normal(np.zeros(3, np.uint32)), TypeError, r"end with \(2,\); got shape=\(3,\)"),
+    (lambda k: random.normal(0), TypeError, r"random.key\(seed\)"),
+    (lambda k: random.wrap_key_data(k), TypeError, "expected an array of uint32"),
+    (lambda k: random.fold_in(k, -1), OverflowError, "-1 out of bounds for uint32"),
+    (lambda k: random.fold_in(k, np.arange(2)), TypeError, r"accepts a scalar.*\(2,\)"),
+    (lambda k: random.split(k, -1), ValueError, "can't be negative"),
+    (lambda k: random.split(k, 2.5), TypeError, "integers"),
+    (lambda k: random.bits(k, (2,), "int32"), ValueError, "unsigned int dtype, got int32"),
+    (lambda k: random.normal(k, (2,), int), ValueError, "`normal` must be a float or complex dtype, got int32"),
+    (lambda k: random.uniform(k, (2,), "complex64"), ValueError, "`uniform` must be a float dtype"),
+    (lambda k: random.uniform(k, (3,), minval=np.zeros(4, np.float32)), ValueError, r"\(3,\), \(4,\)"),
+    (lambda k: random.randint(k, (3,), 0, np.zeros(4, np.int32)), ValueError, "Incompatible shapes"),
+    (lambda k: random.randint(k, (3,), 0, 2**40), OverflowError, "maxval=1099511627776"),
+    (lambda k: random.randint(k, (3,), 0, 5, float), TypeError, "only accepts integer dtypes"),
+    (lambda k: random.bernoulli(k, 2), TypeError, "`p` must have a floating dtype, got int32"),
+    (lambda k: random.bernoulli(k, mode="x"), ValueError, "'high' or 'low'"),
+    (lambda k: random.permutation(k, np.float32(3)), TypeError, "integer or at least 1-dimensional"),
+    (lambda k: random.permutation(k, np.ones((2, 2)), 3), ValueError, "axis 3 is out of bounds"),
+    (lambda k: random.choice(k, [1, 2]), TypeError, "numpy.asarray"),
+    (lambda k: random.choice(k, 0), ValueError, "greater than 0"),
+    (lambda k: random.choice(k, 5, (6,), replace=False), ValueError, "larger sample"),
+    (lambda k: random.choice(k, 5, p=np.ones(4, np.float32)), ValueError, r"p has shape \(4,\)"),
+    (lambda k: random.categorical(k, np.zeros((3, 4)), shape=(2,)), ValueError, "Incompatible shapes"),
+    (lambda k: random.categorical(k, np.zeros((3, 4)), axis=5), IndexError, "axis 5"),
+    (lambda k: bool(k), TypeError, "converted to boolean"),
+    (lambda k: np.asarray(k), TypeError, "key_data"),
+    (lambda k: hash(k), TypeError, "unhashable"),
+    (lambda k: len(k), TypeError, "unsized"),
+    (lambda k: iter(k), TypeError, "0-d"),
+    (lambda k: k + 1, TypeError, "unsupported operand"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_refused(number):
+    call, error, message = REFUSED[number]
+    with pytest.raises(error, match=message):
+        call(random.key(0))
+
+
+def test_keys_inside_control_flow_and_derivatives():
+    key = random.key(0)
+
+    def body(i, carry):
+        key, total = carry
+        key, sub = random.split(key)
+        return key, total + random.normal(sub)
+
+    _, total = xt.jit(lambda k: lax.fori_loop(0, 3, body, (k, 0.0)))(key)
+    expected, k = 0.0, key
+    for _ in range(3):
+        k, sub = random.split(k)
+        expected = expected + random.normal(sub)
+    np.testing.assert_allclose(total, expected, rtol=1e-6)
+    slope = xt.grad(lambda x, k: x * random.normal(k))(2.0, key)
+    np.testing.assert_array_equal(slope, random.normal(key))
+
+
+def test_jaxpr_has_the_primitives_alone():
+    jaxpr = xt.make_jaxpr(lambda k: random.uniform(k, (3,)))(random.key(0))
+    names = [e.primitive.name for e in jaxpr.eqns]
+    assert names == ["random_bits", "shift_right_logical", "or", "bitcast_convert_type", "sub"]
+    assert "random_bits[bit_width=32 shape=(3,)]" in str(jaxpr)
+
+
+def test_float64_asked_for_without_x64_warns():
+    with pytest.warns(UserWarning, match="float64 is not available"):
+        assert random.normal(random.key(0), dtype="float64").dtype == np.float32
