@@ -137,11 +137,6 @@ class MLIRContext:
     def i32(self, value: int) -> ir.Attribute:
         return self.parsed(f"{int(value)} : i32")
 
-    def bool_array(self, values: Any) -> ir.Attribute:
-        """`array<i1: ...>`."""
-        text = ", ".join("true" if v else "false" for v in values)
-        return self.parsed(f"array<i1: {text}>" if text else "array<i1>")
-
     def boolean(self, value: bool) -> ir.Attribute:
         return self.parsed("true" if value else "false")
 

@@ -62,8 +62,6 @@ DeviceList = xc.DeviceList
 DeviceAssignment = xc.DeviceAssignment
 HostBufferSemantics = xc.HostBufferSemantics
 ArrayCopySemantics = xc.ArrayCopySemantics
-#: The class that C++ derives ArrayImpl from; its metaclass is plain `type` in older jaxlibs.
-ArrayBase = _jax.Array
 
 Sharding = xc.Sharding
 SingleDeviceSharding = xc.SingleDeviceSharding

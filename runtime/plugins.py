@@ -116,6 +116,7 @@ def cuda_major() -> int:
     return 12 if path is not None and "cuda12" in path else 13
 
 
+@functools.cache
 def cuda_data_dir() -> str | None:
     """Folder of the CUDA tools (ptxas, libdevice) to pass as XLA's `xla_gpu_cuda_data_dir`, or None: XLA searches.
 

@@ -15,7 +15,7 @@ from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
-from xtrace.runtime import backends, jaxlib_api, shardings, spmd, transfers
+from xtrace.runtime import backends, jaxlib_api, plugins, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
 
@@ -187,6 +187,10 @@ def compile_options(placement: Placement, overrides: dict[str, Any] | None = Non
     assignment = jaxlib_api.DeviceAssignment.create(ids)
     options.device_assignment = assignment
     build.device_assignment = assignment
+    if placement.devices[0].platform in ("gpu", "cuda"):
+        tools = plugins.cuda_data_dir()
+        if tools is not None:
+            build.debug_options.xla_gpu_cuda_data_dir = tools
     if overrides:
         options.env_option_overrides = [(k, v if isinstance(v, bool) else str(v)) for k, v in overrides.items()]
     return options

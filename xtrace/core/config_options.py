@@ -31,9 +31,6 @@ DOT_ALGORITHMS = (
 )
 MATMUL_PRECISIONS = ("default", "high", "highest", "bfloat16", "tensorfloat32", "float32", *DOT_ALGORITHMS)
 
-#: The explicit kinds also apply to device_put and device_get.
-TRANSFER_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
-
 #: Options with which JAX chooses between its own implementations, prints, or logs. They change no value that a program
 #: computes, and there is nothing here that they could change: they are accepted, kept, and have no effect. The values
 #: are JAX's defaults.

@@ -208,8 +208,3 @@ def ensure_compile_time_eval() -> use_trace:
     12.0
     """
     return use_trace(None)
-
-
-def is_tracing() -> bool:
-    """Whether the current thread is inside any trace."""
-    return current.trace is not None

@@ -97,10 +97,6 @@ def _dtype_of_impl(name: str) -> KeyDtype:
     return find_impl(name).dtype
 
 
-def is_key_dtype(dtype: Any) -> bool:
-    return isinstance(dtype, KeyDtype)
-
-
 def _key_dtype(name: str, aval: ShapedArray) -> KeyDtype:
     if not isinstance(aval.dtype, KeyDtype):
         raise TypeError(f"{name} needs an array of keys, got {aval.str_short()}; make keys with random.key")

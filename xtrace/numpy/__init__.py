@@ -80,7 +80,7 @@ _MODULES: dict[str, str] = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 #: Modules that are public themselves.
-_SUBMODULES = ("fft", "linalg")
+_SUBMODULES = ("linalg",)
 
 __all__ = sorted(_HOME)
 

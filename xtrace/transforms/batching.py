@@ -20,10 +20,6 @@ class MappedAxis(NamedTuple):
     spmd_name: Any = None
 
 
-#: In place of a dimension: the value is the same for every element of the mapped axis.
-not_mapped = None
-
-
 class BatchTracer(Tracer):
     """One example of `val`, whose axis `dim` is mapped."""
 

@@ -93,13 +93,6 @@ class StagingTrace(Trace):
             self.consts.append(x)  # keeps x alive, so its id stays its own
         return var
 
-    def as_tracer(self, x: Any) -> StagedTracer:
-        """`x` as a tracer of this trace; values from outside are captured."""
-        if type(x) is StagedTracer and x._trace is self:
-            return x
-        var = self.capture(x)
-        return StagedTracer(self, var.aval, var)
-
     # -- recording ---------------------------------------------------------------------------------------------
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -47,10 +47,6 @@ class UndefinedPrimal:
         return f"UndefinedPrimal({self.aval.str_short()})"
 
 
-def is_undefined_primal(x: Any) -> bool:
-    return type(x) is UndefinedPrimal
-
-
 def zero_tangent(primal: Any) -> Zero:
     """The symbolic zero of the tangent type of `primal` (any array)."""
     from xtrace.core.primitive import shaped

@@ -7,7 +7,7 @@ from typing import Any
 
 from xtrace.core import dtypes, errors, functions, pytree
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import DebugInfo, Jaxpr, Literal
+from xtrace.core.jaxpr import DebugInfo, Jaxpr
 from xtrace.core.primitive import aval_of, shaped
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import shapes
@@ -317,7 +317,3 @@ def zeros_jaxpr(aval: ShapedArray) -> Jaxpr:
     """A jaxpr without inputs whose output is zeros."""
     with use_trace(None):
         return trace_to_jaxpr(lambda: [instantiate(Zero(aval))], ())
-
-
-def is_constant(atom: Any) -> bool:
-    return type(atom) is Literal
