@@ -21,7 +21,6 @@ _MODULES: dict[str, str] = {
         "promote_types result_type signedinteger single uint uint1 uint16 uint2 uint32 uint4 uint64 uint8 "
         "unsignedinteger"
     ),
-    "einstein": "einsum einsum_path",
     "einsum_notation": "einsum einsum_path",
     "elementwise": (
         "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 "
