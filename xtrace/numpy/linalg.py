@@ -13,6 +13,7 @@ from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, creation, shapes
 from xtrace.lax import elementwise as el
+from xtrace.lax.subgradients import sqrt_of_sum
 from xtrace.numpy import dots, promotion
 from xtrace.numpy import reductions as red
 from xtrace.numpy.arguments import canonical_axis
@@ -26,7 +27,7 @@ def _vector_norm(x: Any, order: Any, axes: tuple[int, ...], keepdims: bool, what
 
     if order is None or order == 2:
         squares = el.real(el.mul(x, el.conj(x))) if dtypes.is_complex(shaped(x).dtype) else el.mul(x, x)
-        return el.sqrt(total(squares))
+        return sqrt_of_sum(total(squares))
     size = el.abs(x)
     if order == np.inf:
         return red.reduce(red.MAX, size, axes, None, None, keepdims)

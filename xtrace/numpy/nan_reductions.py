@@ -12,6 +12,7 @@ from xtrace.core.primitive import shaped
 from xtrace.lax import bitwise, comparisons, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import reductions as lax_reductions
+from xtrace.lax.subgradients import sqrt_of_sum
 from xtrace.numpy import reductions as red
 
 
@@ -183,7 +184,7 @@ def nanstd(
     >>> float(xt.numpy.nanstd(np.array([1.0, np.nan, 5.0])))
     2.0
     """
-    return el.sqrt(_nan_variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))
+    return sqrt_of_sum(_nan_variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 def _nan_position(name: str, primitive: Any, a: Any, value: float, axis: Any, out: Any, keepdims: Any) -> Any:

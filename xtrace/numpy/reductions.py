@@ -19,6 +19,7 @@ from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import comparisons, selection, shapes
 from xtrace.lax import elementwise as el
 from xtrace.lax import reductions as lax_reductions
+from xtrace.lax.subgradients import sqrt_of_sum
 from xtrace.numpy import promotion
 from xtrace.numpy.arguments import canonical_axes, canonical_axis, common_shape
 
@@ -499,7 +500,7 @@ def std(
     >>> float(xt.numpy.std(np.array([1.0, 5.0])))
     2.0
     """
-    return el.sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    return sqrt_of_sum(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
 def variance_dtypes(name: str, dtype: Any, wanted: Any) -> tuple[Any, Any]:

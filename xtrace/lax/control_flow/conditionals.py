@@ -78,7 +78,7 @@ def _predicate(pred: Any) -> Any:
     try:
         aval = shaped(pred)
     except TypeError:
-        raise TypeError(f"Pred must be a scalar, got {pred!r} of type {type(pred)}") from None
+        raise TypeError(f"Pred must be a scalar, got {pred!r} of type {type(pred)} as the predicate of cond") from None
     if aval.shape:
         raise TypeError(
             f"Pred must be a scalar, got {pred} of shape {aval.shape}. Reduce it with .any() or .all(), select "
