@@ -83,14 +83,14 @@ def _():
     return [xt.grad(xnp.nanvar)(x), xt.grad(xnp.nanstd)(x)]
 
 
-@case("norms and deviations have slope 0 where they are 0", [[0, 0], [0, 0], [0, 0], [0, 0, 0]])
+@case("norms and deviations have slope 0 where they are 0", np.zeros((4, 2)))
 def _():
     zero = xnp.zeros(2)
     return [
         xt.grad(xnp.linalg.norm)(zero),
         xt.grad(lambda x: xnp.linalg.norm(x) ** 2)(zero),
         xt.grad(xnp.std)(xnp.ones(2)),
-        xt.grad(lambda x: xnp.nanstd(x))(xnp.array([2.0, xnp.nan, 2.0])),
+        xt.grad(xnp.nanstd)(xnp.array([2.0, xnp.nan, 2.0]))[::2],
     ]
 
 
