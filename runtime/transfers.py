@@ -21,6 +21,7 @@ ShapedArray = avals.ShapedArray
 _batched_device_put = jaxlib_api.batched_device_put
 # Host memory is read during the call only: what the caller writes into it later doesn't show up on the device.
 _DURING_CALL = jaxlib_api.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ZERO_COPY = jaxlib_api.HostBufferSemantics.ZERO_COPY
 _enable_x64 = config.enable_x64.state
 
 #: How types that are neither arrays nor scalars are placed. Called with (x, place, committed).
@@ -217,7 +218,18 @@ def put_leaf(x: Any, where: Any, donate: bool = False, may_alias: bool | None = 
             x = np.asarray(x)
     elif isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x  # carries no data to place
-    return put(x, aval_of(x), where, where is not None)
+    aval = aval_of(x)
+    if may_alias and isinstance(x, np.ndarray) and x.dtype is aval.dtype and x.flags.c_contiguous:
+        if where is None or isinstance(where, (Device, SingleDeviceSharding)):
+            return _share(x, aval, where)
+    return put(x, aval, where, where is not None)
+
+
+def _share(x: np.ndarray, aval: ShapedArray, where: Any) -> ArrayImpl:
+    """`x` on a device, in the memory it is in where the device can use that (on CPU, where it is aligned)."""
+    sharding = where if isinstance(where, Sharding) else _place(where or backends.default_device())[0]
+    devices = list(sharding._device_assignment)
+    return _batched_device_put(aval, sharding, [x], devices, where is not None, False, _ZERO_COPY)
 
 
 _INVALID_PLACE = (
@@ -254,7 +266,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         values go, uncommitted, to the default device.
       src: where the values are now; they know it themselves, so it is only checked.
       donate: bool or pytree prefix: the input arrays may be destroyed.
-      may_alias: bool or pytree prefix: False forces a copy. May not be True together with `donate`.
+      may_alias: bool or pytree prefix: False forces a copy, True lets the result share the memory of a NumPy array,
+        which must not be written to any more. By default arrays in place stay and host memory is copied. May not be
+        True together with `donate`.
 
     Returns:
       The same pytree of arrays. An array that is already in place is returned as it is.

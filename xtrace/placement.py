@@ -20,7 +20,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       device: a Device, a Sharding, a pytree prefix of them, or None for the default device (the result is then not
         committed to it).
       src: where they are now; accepted for compatibility. donate: whether their memory may be reused.
-      may_alias: whether the result may share memory with `x`; host memory is shared only where this is True.
+      may_alias: whether the result may share memory with `x`; that of a NumPy array is shared only where this is True.
 
     Returns:
       Arrays in the structure of `x`.

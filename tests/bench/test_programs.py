@@ -29,8 +29,8 @@ def test_training_step(lib):
     for _ in range(20):
         state, loss = step(state, x, target)
         losses.append(float(loss))
-    assert losses[0] == pytest.approx(np.log(10), abs=1.0)
-    assert losses[-1] < losses[0] / 2
+    assert losses[0] == pytest.approx(3.622891, rel=1e-5)  # JAX's, for the same weights
+    assert losses[-1] == pytest.approx(0.001985240, rel=1e-2)
     assert float(state[3]) == 21
 
 

@@ -1,4 +1,5 @@
 import enum
+import gc
 import threading
 
 import numpy as np
@@ -94,6 +95,32 @@ def test_host_memory_is_not_aliased():
         x = put(value)
         value[:] = 7
         assert np.asarray(x).max() == 0
+
+
+def aligned(size):
+    """Zeros in memory that XLA's CPU client can use as it is."""
+    raw = np.zeros(4 * size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + 4 * size].view(np.float32)
+
+
+@pytest.mark.parametrize("where", [None, "device", "sharding"])
+def test_host_memory_is_shared_where_that_is_asked_for(where):
+    device = backends.devices()[0]
+    where = {None: None, "device": device, "sharding": shardings.single_device_sharding(device)}[where]
+    value = aligned(1 << 16)
+    x = put(value, where, may_alias=True)
+    assert x.unsafe_buffer_pointer() == value.ctypes.data and x.committed == (where is not None)
+    value[:] = 7
+    del value
+    gc.collect()  # the array keeps the memory
+    assert np.asarray(x).min() == 7
+
+
+def test_what_cannot_be_shared_is_copied():
+    for value in (np.arange(4.0), np.arange(4, dtype=">i4"), np.arange(8, dtype=np.float32)[::2], 3):
+        x = put(value, may_alias=True)
+        np.testing.assert_array_equal(x, np.asarray(value))
 
 
 def test_protocols():
