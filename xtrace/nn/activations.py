@@ -12,7 +12,7 @@ from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
 from xtrace.nn.custom_rule import with_derivative
-from xtrace.nn.operands import axes_of, filled, inexact, like
+from xtrace.nn.operands import axes_of, beside_floats, filled, inexact, like, strong_inexact
 from xtrace.numpy.elementwise import tanh as tanh
 from xtrace.numpy.promotion import promote
 from xtrace.transforms.staging import StagedTracer
@@ -58,7 +58,7 @@ def _relu6(x: Any) -> Any:
 @composite
 def relu6(x: Any) -> Any:
     """Rectified linear unit cut at 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0."""
-    return _relu6(inexact("relu6", x))
+    return _relu6(beside_floats("relu6", x))
 
 
 @composite
@@ -92,7 +92,7 @@ def log_sigmoid(x: Any) -> Any:
 @composite
 def sparse_plus(x: Any) -> Any:
     """0 below -1, (x + 1)**2 / 4 up to 1, x above: the integral of `sparse_sigmoid`."""
-    x = inexact("sparse_plus", x)
+    x = beside_floats("sparse_plus", x)
     middle = div(lax.integer_pow(add(x, like(x, 1)), 2), like(x, 4))
     upper = lax.select_n(el.ge_p.bind(x, like(x, 1)), middle, x)
     return lax.select_n(el.le_p.bind(x, like(x, -1)), upper, filled(x, 0))
@@ -101,7 +101,7 @@ def sparse_plus(x: Any) -> Any:
 @composite
 def sparse_sigmoid(x: Any) -> Any:
     """0 below -1, (x + 1) / 2 up to 1, 1 above."""
-    x = inexact("sparse_sigmoid", x)
+    x = beside_floats("sparse_sigmoid", x)
     return mul(like(x, 0.5), least_of(like(x, 2), greatest_of(like(x, 0), add(x, like(x, 1)))))
 
 
@@ -149,14 +149,14 @@ def _wide(x: Any, shape: tuple[int, ...]) -> Any:
 @composite
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6."""
-    x = inexact("hard_sigmoid", x)
+    x = beside_floats("hard_sigmoid", x)
     return div(_relu6(add(x, like(x, 3))), like(x, 6))
 
 
 @composite
 def hard_silu(x: Any) -> Any:
     """x * hard_sigmoid(x), also called hard_swish."""
-    x = inexact("hard_silu", x)
+    x = beside_floats("hard_silu", x)
     return mul(x, div(_relu6(add(x, like(x, 3))), like(x, 6)))
 
 
@@ -204,7 +204,7 @@ def selu(x: Any) -> Any:
 
     Source: Klambauer et al., "Self-normalizing neural networks", 2017.
     """
-    x = inexact("selu", x)
+    x = beside_floats("selu", x)
     return mul(like(x, 1.0507009873554804934193349852946), _elu(x, like(x, 1.6732632423543772848170429916717)))
 
 
@@ -218,7 +218,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
     """
-    x = inexact("gelu", x)
+    x = strong_inexact("gelu", x)
     if approximate:
         inner = add(x, mul(like(x, 0.044715), lax.integer_pow(x, 3)))
         cdf = mul(like(x, 0.5), add(like(x, 1.0), el.tanh_p.bind(mul(like(x, math.sqrt(2 / math.pi)), inner))))

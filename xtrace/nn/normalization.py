@@ -14,7 +14,7 @@ from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
 from xtrace.lax import shapes
 from xtrace.nn.custom_rule import with_derivative
-from xtrace.nn.operands import axes_of, filled, greatest, inexact, keep_dims, like, masked, total
+from xtrace.nn.operands import axes_of, filled, greatest, inexact, keep_dims, like, masked, strong_inexact, total
 from xtrace.numpy.promotion import promote
 
 add, sub, mul, div = el.add_p.bind, el.sub_p.bind, el.mul_p.bind, el.div_p.bind
@@ -71,9 +71,9 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 def _logsumexp(a: Any, axis: Any, b: Any, keepdims: bool, where: Any, return_sign: bool = False) -> Any:
     if b is None:
-        a = inexact("logsumexp", a)
+        a = strong_inexact("logsumexp", a)
     else:
-        a, b = promote("logsumexp", (a, b), "inexact")
+        a, b = [strong_inexact("logsumexp", v) for v in promote("logsumexp", (a, b), "inexact")]
         shape = np.broadcast_shapes(shaped(a).shape, shaped(b).shape)
         a, b = [shapes.broadcast_in_dim(v, shape, range(len(shape) - shaped(v).ndim, len(shape))) for v in (a, b)]
         # What b makes 0 must not decide the shift.

@@ -20,6 +20,17 @@ def inexact(name: str, x: Any) -> Any:
     return x if aval is not None and dtypes.is_inexact(aval.dtype) else promote(name, (x,), "inexact")[0]
 
 
+def strong_inexact(name: str, x: Any) -> Any:
+    """The same, of no weak type."""
+    x = inexact(name, x)
+    return shapes.convert(x, shaped(x).dtype, False)
+
+
+def beside_floats(name: str, x: Any) -> Any:
+    """`x` as it is beside Python floats: integers become floats of weak type."""
+    return promote(name, (x, 1.0))[0]
+
+
 @functools.lru_cache(1024)
 def _typed(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype)[()]
