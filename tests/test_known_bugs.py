@@ -282,6 +282,13 @@ def _():
     return [int(v) for v in (*compiled, *plain)]
 
 
+@case("a predicate of None is an error that names the predicate", True, exact=True)
+def _():
+    with pytest.raises(TypeError, match="predicate"):
+        lax.cond(None, lambda x: x, lambda x: x, 1.0)
+    return True
+
+
 @case("map over nothing", ((0,), "float32"), exact=True)
 def _():
     out = lax.map(lambda x: x * x, xnp.array([]))
