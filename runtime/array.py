@@ -7,6 +7,8 @@ are set on it by the numpy layer.
 from __future__ import annotations
 
 import enum
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -455,6 +457,20 @@ _METHODS: dict[str, Any] = {
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
 }
+
+
+def _warn_beside_jax() -> None:
+    """Say that the package jax, if it is loaded, loses its arrays: their class is jaxlib's, and becomes ours."""
+    present = sys.modules.get("jax")
+    if present is not None and present.__name__ == "jax":  # not an alias of xtrace
+        warnings.warn(
+            "the package jax was imported in this process before xtrace. Both set their methods on jaxlib's array class, "
+            "so jax's own arrays and functions may fail from here on: use one of the two in a process.",
+            stacklevel=2,
+        )
+
+
+_warn_beside_jax()
 for _name, _method in _METHODS.items():
     setattr(ArrayImpl, _name, _method)
 

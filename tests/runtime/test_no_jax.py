@@ -4,6 +4,12 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
+import warnings
+
+import pytest
+
+from xtrace.runtime import array
 
 # Runs in a fresh process: a finder counts what is looked up, and a package `jax` on the path would record its import.
 PROGRAM = textwrap.dedent("""
@@ -99,3 +105,13 @@ def test_an_installed_jax_stays_unimported(tmp_path):
     result = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert result.stdout.strip() == "[1. 1. 1.] [1. 1. 1.] True False", result.stderr
     assert result.stderr.strip() == "jax was imported"  # and the user may still import it
+
+
+def test_jax_beside_xtrace_warns(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", types.ModuleType("jax"))
+    with pytest.warns(UserWarning, match="the package jax was imported in this process before xtrace"):
+        array._warn_beside_jax()
+    monkeypatch.setitem(sys.modules, "jax", types.ModuleType("xtrace"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        array._warn_beside_jax()
