@@ -160,8 +160,8 @@ class MLIRContext:
             array = np.broadcast_to(array, shape)
         if kind in ("b", "0"):
             flat = np.zeros(shape, np.bool_) if kind == "0" else array
-            packed = np.packbits(np.ascontiguousarray(flat), bitorder="little")
-            return ir.DenseElementsAttr.get(packed, type=element, shape=shape, context=self.context)
+            # A byte to an element, for MLIR would take a buffer of one byte, packed bits among them, for a splat.
+            return ir.DenseElementsAttr.get(np.ascontiguousarray(flat), type=element, shape=shape, context=self.context)
         if kind in "iu" and _bits(dtype) < 8:
             values = ", ".join(map(str, np.asarray(array).astype(np.int8).ravel().tolist()))
             if 0 in shape:

@@ -185,7 +185,7 @@ def _rng_uniform_samples(draw: Draw) -> Any:
 
 _STATEFUL = "each call gives other numbers: only their bounds could be compared"
 GENERATORS = [
-    Op("lax.rng_bit_generator", _bit_samples, skip={"vmap": "mapped calls draw from one stream, that of the first key"}),
+    Op("lax.rng_bit_generator", _bit_samples, skip={"vmap": "mapped calls draw from the stream of the first key"}),
     Op("lax.rng_uniform", _rng_uniform_samples, differentiable=(), python_scalars=False, skip=dict.fromkeys(
         ("jit", "jaxpr", "vmap"), _STATEFUL)),
 ]  # fmt: skip
