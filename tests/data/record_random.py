@@ -1,4 +1,4 @@
-"""Record what JAX's random functions return, for tests/random: python tests/data/record_random.py, with JAX installed.
+"""Record what JAX's random functions return: python tests/data/record_random.py, with JAX installed.
 
 Writes random.npz beside this file: arrays by "setting/case", narrow floats as their bits, their dtypes in `dtypes`.
 """
@@ -42,6 +42,9 @@ def main() -> None:
     for impl in ("threefry2x32", "rbg", "unsafe_rbg"):
         for name, value in cases.batched(jax.random, jax.vmap, impl).items():
             keep(f"batched {impl}/{name}", value)
+    for made in (cases.initializers, cases.orthogonal_initializers):
+        for name, value in made(jax.nn.initializers, jax.random.key(3)).items():
+            keep(f"initializers/{name}", value)
     about = json.dumps({"jaxlib": jaxlib.__version__, "dtypes": dtypes})
     np.savez_compressed(HERE / "random.npz", about=np.array(about), **arrays)
 

@@ -135,3 +135,35 @@ def batched(random: Any, vmap: Any, impl: str) -> dict[str, Any]:
         "split": random.key_data(vmap(random.split)(keys)),
         "nested": vmap(vmap(lambda k: random.bits(k, (2,), "uint16")))(keys.reshape(3, 1)),
     }
+
+
+def initializers(init: Any, key: Any) -> dict[str, Any]:
+    """Results of the initializers."""
+    made: dict[str, Any] = {}
+    for name in (
+        "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform",
+        "lecun_normal", "lecun_uniform", "normal", "truncated_normal", "uniform", "xavier_normal", "xavier_uniform",
+    ):  # fmt: skip
+        made[name] = getattr(init, name)()(key, (3, 4))
+        made[f"{name} float16"] = getattr(init, name)(dtype="float16")(key, (3, 4))
+    for mode in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        for kind in ("normal", "uniform", "truncated_normal"):
+            scaled = init.variance_scaling(2.0, mode, kind, in_axis=(0, 1), out_axis=2, batch_axis=3)
+            made[f"{mode} {kind}"] = scaled(key, (3, 4, 5, 2))
+    for kind in ("normal", "uniform", "truncated_normal"):
+        made[f"complex {kind}"] = init.variance_scaling(1.0, "fan_in", kind)(key, (3, 4), "complex64")
+    made["normal 3"] = init.normal(3.0)(key, (5,), "complex64")
+    made["truncated"] = init.truncated_normal(0.1, lower=-1.0, upper=3.0)(key, (5,))
+    made["ones"] = init.ones(key, (2, 3), "bfloat16")
+    made["zeros"] = init.zeros(key, (2, 3), "int32")
+    made["constant"] = init.constant(np.ones(2))(key, (3, 2))
+    return made
+
+
+def orthogonal_initializers(init: Any, key: Any) -> dict[str, Any]:
+    """Results of the initializers that decompose a matrix."""
+    return {
+        "orthogonal": init.orthogonal()(key, (3, 4)),
+        "orthogonal axis": init.orthogonal(2.0, column_axis=0)(key, (5, 2, 3)),
+        "delta_orthogonal": init.delta_orthogonal()(key, (3, 2, 4)),
+    }
