@@ -464,8 +464,8 @@ def _warn_beside_jax() -> None:
     present = sys.modules.get("jax")
     if present is not None and present.__name__ == "jax":  # not an alias of xtrace
         warnings.warn(
-            "the package jax was imported in this process before xtrace. Both set their methods on jaxlib's array class, "
-            "so jax's own arrays and functions may fail from here on: use one of the two in a process.",
+            "the package jax was imported in this process before xtrace. Both set their methods on jaxlib's array "
+            "class, so jax's own arrays and functions may fail from here on: use one of the two in a process.",
             stacklevel=2,
         )
 

@@ -78,14 +78,8 @@ class Parsed(NamedTuple):
     arrays: bool
 
 
-def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = True) -> Parsed:
-    """Take an index of an array of `shape` apart.
-
-    wrap: negative indices count from the end. clamp: integers out of bounds are moved to the nearest in bounds; else
-    they are left to the mode of the operation.
-
-    Raises IndexError and TypeError for what can't be an index.
-    """
+def _complete(shape: tuple[int, ...], idx: Any) -> tuple[tuple[Any, ...], int]:
+    """The index as a tuple with an ellipsis if it leaves dimensions out, and how many dimensions it names."""
     if type(idx) is not tuple:
         idx = _single(idx)
     consumed, ellipsis, special = 0, -1, False
@@ -108,7 +102,20 @@ def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = Tru
     if consumed > ndim:
         raise IndexError(f"Too many indices: array is {ndim}-dimensional, but {consumed} were indexed")
     if ellipsis < 0 and consumed < ndim:
-        ellipsis, idx = len(idx), (*idx, Ellipsis)
+        idx = (*idx, Ellipsis)
+    return idx, consumed
+
+
+def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = True) -> Parsed:
+    """Take an index of an array of `shape` apart.
+
+    wrap: negative indices count from the end. clamp: integers out of bounds are moved to the nearest in bounds; else
+    they are left to the mode of the operation.
+
+    Raises IndexError and TypeError for what can't be an index.
+    """
+    idx, consumed = _complete(shape, idx)
+    ndim = len(shape)
     entries: list[tuple[Any, ...]] = []
     leaves: list[Any] = []
     inserted: list[int] = []

@@ -275,13 +275,7 @@ def locate(shape: tuple[int, ...], parsed: Parsed, wrap: bool = True) -> Locatio
             out.append(size)
             sizes.append(size)
         elif kind in (INT, ARRAY):
-            value = next(position)
-            if not entry[1]:
-                value = _wrapped(value, size, wrap)
-            elif type(value) is int:
-                value = np.int32(value) if value < 2**31 else np.int64(value)
-            elif kind == INT:
-                value = shapes.convert(value, _dtype_for(shape), False)
+            value = _component(next(position), entry, size, shape, wrap)
             if kind == INT and not arrays:
                 components[d] = (value, ())
             else:
@@ -314,10 +308,25 @@ def locate(shape: tuple[int, ...], parsed: Parsed, wrap: bool = True) -> Locatio
     where.reversed, where.new_axes = tuple(reversed_), tuple(new_axes)
     where.slice_sizes = tuple(sizes)
     where.numbers = GatherDimensionNumbers(tuple(offset), tuple(collapsed), tuple(start_map))
-    if 0 not in where.shape and 0 in shape and any([s > n for s, n in zip(sizes, shape)]):
-        axis = next(i for i, (s, n) in enumerate(zip(sizes, shape)) if s > n)
-        raise IndexError(f"index is out of bounds for axis {axis} with size {shape[axis]}")
+    if 0 in shape and 0 not in where.shape:
+        _check_fits(sizes, shape)
     return where
+
+
+def _check_fits(sizes: list[int], shape: tuple[int, ...]) -> None:
+    for axis, (size, available) in enumerate(zip(sizes, shape)):
+        if size > available:
+            raise IndexError(f"index is out of bounds for axis {axis} with size {available}")
+
+
+def _component(value: Any, entry: tuple[Any, ...], size: int, shape: tuple[int, ...], wrap: bool) -> Any:
+    """The positions that an INT or ARRAY entry names along a dimension of `size`, counted from its start."""
+    kind, in_bounds = entry
+    if not in_bounds:
+        return _wrapped(value, size, wrap)
+    if type(value) is int:
+        return np.int32(value) if value < 2**31 else np.int64(value)
+    return shapes.convert(value, _dtype_for(shape), False) if kind == INT else value
 
 
 def _affine(run: Any, step: int, start: Any) -> Any:
