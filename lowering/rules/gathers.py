@@ -59,6 +59,7 @@ def _in_bounds(ctx: Body, indices: Any, aval: ShapedArray, last: np.ndarray) -> 
 
 
 def dimension_list(name: str, dims: Sequence[int]) -> str:
+    """A field of a dimension-numbers attribute, `name = [0, 1]`."""
     return f"{name} = [{', '.join(map(str, dims))}]"
 
 

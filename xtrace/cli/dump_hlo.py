@@ -36,6 +36,7 @@ _USUAL_TOPOLOGY = {"cuda": "h100", "tpu": "v5e:2x2"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xtrace dump-hlo`."""
     parser.add_argument("target", metavar="TARGET", help="file.py:function or package.module:function")
     parser.add_argument("--arg", action="append", default=[], metavar="[NAME=]SPEC", help="an argument, e.g. f32[128]")
     parser.add_argument("--args-from", metavar="TARGET", help="a function that returns the tuple of arguments")
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Run `xtrace dump-hlo`; returns the exit status."""
     platform, topology = _platform(args.platform)
     xt: Any = importlib.import_module("xtrace")
     if args.x64:

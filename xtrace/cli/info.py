@@ -21,6 +21,7 @@ _PACKAGES = ("jaxlib", "ml_dtypes", "numpy", "scipy")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xtrace info`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--flags", action="store_true", help="list the configuration flags and their values too")
 
@@ -113,6 +114,7 @@ def _text(value: Any) -> str:
 
 
 def main(args: argparse.Namespace) -> int:
+    """Run `xtrace info`; returns the exit status."""
     facts = collect(args.flags)
     if args.json:
         print(json.dumps(facts, indent=2, default=str))

@@ -19,6 +19,7 @@ HELP = "run a script written for JAX"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `xtrace run`."""
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name, as in python -m")
     parser.add_argument("script", metavar="SCRIPT", help="the script, or with -m the module")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="...", help="arguments of the script")

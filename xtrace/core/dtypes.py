@@ -145,6 +145,7 @@ def canonical_dtype(spec: Any) -> DType:
 
 
 def is_extended(dtype: DType) -> bool:
+    """Whether `dtype` is a type of ours, such as that of random keys, that NumPy has no values of."""
     return isinstance(dtype, ExtendedDtype)
 
 
@@ -159,22 +160,27 @@ def kind(dtype: DType) -> str:
 
 
 def is_inexact(dtype: DType) -> bool:
+    """Whether `dtype` is floating or complex, the small float types included."""
     return kind(dtype) in "fc"
 
 
 def is_floating(dtype: DType) -> bool:
+    """Whether `dtype` is a real floating type, the small ones included."""
     return kind(dtype) == "f"
 
 
 def is_complex(dtype: DType) -> bool:
+    """Whether `dtype` is a complex type."""
     return kind(dtype) == "c"
 
 
 def is_integer(dtype: DType) -> bool:
+    """Whether `dtype` is an integer type, signed or unsigned; booleans are none."""
     return kind(dtype) in "iu"
 
 
 def is_bool(dtype: DType) -> bool:
+    """Whether `dtype` is that of booleans."""
     return kind(dtype) == "b"
 
 

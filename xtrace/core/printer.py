@@ -177,5 +177,6 @@ def format_jaxpr(
 
 
 def format_eqn(eqn: JaxprEqn) -> str:
+    """One equation as it stands in a printed jaxpr, its variables named from a on."""
     printer = _Printer(None, False, True)
     return printer.eqn(eqn, _Names(), 0)

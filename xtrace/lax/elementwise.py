@@ -35,10 +35,12 @@ def elementwise(name: str, *kinds: str, result: Any = None) -> Primitive:
 
 
 def unary(name: str, kinds: str, result: Any = None) -> Primitive:
+    """An elementwise primitive of one operand, whose dtype is of one of `kinds`."""
     return elementwise(name, kinds, result=result)
 
 
 def binary(name: str, kinds: str, result: Any = None) -> Primitive:
+    """An elementwise primitive of two operands of one dtype, which is of one of `kinds`."""
     return elementwise(name, kinds, kinds, result=result)
 
 

@@ -92,6 +92,7 @@ def check_dims(op: str, name: str, dims: Sequence[int], rank: int, is_sorted: bo
 
 
 def check_indices(op: str, indices: ShapedArray) -> None:
+    """Raise unless `indices` are integers with a dimension for the index vectors."""
     if not dtypes.is_integer(indices.dtype):
         raise ValueError(f"{op}: indices must have an integer type, got {indices.str_short(short_dtypes=False)}")
     if not indices.ndim:
@@ -101,6 +102,7 @@ def check_indices(op: str, indices: ShapedArray) -> None:
 
 
 def check_batching(op: str, x: ShapedArray, indices: ShapedArray, mine: Sequence[int], theirs: Sequence[int]) -> None:
+    """Raise unless batching dimensions `mine` of `x` and `theirs` of `indices` have pairwise the same size."""
     if len(mine) != len(theirs):
         raise TypeError(f"{op} op needs as many batching dims of operand as of indices; got {mine} and {theirs}")
     for d, e in zip(mine, theirs):

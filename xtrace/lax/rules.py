@@ -26,6 +26,7 @@ NUMPY_NAMES = {
 
 
 def accepted(kinds: str) -> str:
+    """What `kinds` (letters of dtypes.kind) stand for, in words."""
     return ", ".join(KIND_NAMES[k] for k in kinds)
 
 
@@ -142,4 +143,5 @@ def linear_in(position: int, primitive: Primitive) -> None:
 
 
 def is_linear(x: Any) -> bool:
+    """Whether an operand of a transpose rule is one that the operation is linear in."""
     return type(x) is UndefinedPrimal

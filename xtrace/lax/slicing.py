@@ -368,6 +368,7 @@ def dynamic_slice_in_dim(
 
 
 def starts_along(shape: tuple[int, ...], axis: int, start: Any, allow_negative: bool) -> list[Any]:
+    """Start indices of a dynamic slice that begins at `start` along `axis` and at 0 along the others."""
     starts: list[Any] = [0] * len(shape)
     starts[axis] = start
     return dynamic_starts(shape, starts, allow_negative)

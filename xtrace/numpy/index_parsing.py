@@ -308,6 +308,7 @@ def _arrays_of(shape: tuple[int, ...], idx: tuple[Any, ...]) -> tuple[tuple[Any,
 
 
 def index_dtype() -> np.dtype:
+    """The default integer type, which index arrays have."""
     return dtypes.int64 if _enable_x64.value else dtypes.int32
 
 

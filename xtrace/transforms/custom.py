@@ -269,6 +269,8 @@ class _BatchedRule:
 
 
 class BatchedJVPRule(_BatchedRule):
+    """A forward rule for one element of a mapped axis, applied to all of them."""
+
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -290,6 +292,8 @@ class BatchedJVPRule(_BatchedRule):
 
 
 class BatchedForward(_BatchedRule):
+    """The fwd half of a reverse rule for one element of a mapped axis, applied to all of them."""
+
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
@@ -476,6 +480,7 @@ custom_lin_p.hidden_params = frozenset(["info", "name", "out_avals"])
 
 
 def no_forward_mode(name: str) -> TypeError:
+    """The error for jvp of a function that has only a reverse rule."""
     return TypeError(
         f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name} has only a reverse rule (defvjp). "
         "Use grad or vjp, or write the rule with custom_jvp, which serves both modes."

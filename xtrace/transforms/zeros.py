@@ -70,4 +70,5 @@ def instantiate(t: Any) -> Any:
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` repeated to `shape`, whose last dimensions are its own."""
     return _broadcast(x, shape)

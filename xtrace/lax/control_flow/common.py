@@ -112,6 +112,7 @@ def checked_leaves(what: str, tree: Any) -> tuple[list[Any], Any]:
 
 
 def check_callable(what: str, fun: Any) -> None:
+    """Raise TypeError unless `fun` can be called; `what` names it."""
     if not callable(fun):
         raise TypeError(f"{what} should be a callable, got {fun!r} of type {type(fun)}.")
 
