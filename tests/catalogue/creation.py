@@ -34,6 +34,18 @@ def _full_like_samples(draw: Draw):
             yield Sample(draw.array(shape, dtype), draw.array((), "float32", 0, 3), dtype="int32", shape=(2,))
 
 
+def _full_samples(draw: Draw):
+    for dtype in ALL:
+        for shape in ((), (2, 3), (0,)):
+            yield Sample(draw.array((), dtype), shape=shape)
+    for dtype in ("float32", "int64", "complex128"):
+        yield Sample(draw.array((), "float32", 0, 3), shape=(2,), dtype=dtype)
+
+
+def _full(value, shape, dtype=None):
+    return np.full(shape, value).astype(value.dtype if dtype is None else dtype)
+
+
 def _full_like(x, value, dtype=None, shape=None):
     return np.full(x.shape if shape is None else shape, value, x.dtype if dtype is None else dtype)
 
@@ -47,6 +59,8 @@ OPS = [
         Bad(ValueError, "iota dimension must be between 0 and len(shape), got dimension=1 for shape=(3,)",
             "int32", (3,), 1),
     ]),
+    Op("lax.full", _full_samples, _full, wide=False, differentiable=(),
+       function=lambda root: lambda value, shape, dtype=None: root.lax.full(shape, value, dtype)),
     Op("lax.full_like", _full_like_samples, _full_like, wide=False, differentiable=(1,), bad=[
         Bad(TypeError, "full must be called with scalar fill_value, got fill_value.shape (3,).",
             np.ones(3), np.ones(3)),

@@ -22,6 +22,8 @@ EXEMPT: dict[str, str] = {
     **dict.fromkeys(
         ["numpy.empty", "numpy.empty_like"], "their values are not specified; tested in tests/numpy/test_creation.py"
     ),
+    "random.key_dtype": "of dtypes, not arrays; tested in tests/random/test_keys.py",
+    "random.key_impl": "the name of an implementation, not an array; tested in tests/random/test_keys.py",
     "lax.broadcast_shapes": "of shapes, not arrays; tested in tests/lax/test_slicing.py",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }

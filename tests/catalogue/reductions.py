@@ -67,7 +67,18 @@ def _dot_general(root: Any) -> Any:
 
 
 def _reduce(root: Any) -> Any:
-    return lambda x: root.lax.reduce(x, np.ones((), x.dtype), lambda a, b: a * b, (0,))
+    """By a product, which has a primitive of its own; integers by (1 + a)(1 + b) - 1, which has none."""
+
+    def call(x: Any) -> Any:
+        if x.dtype == np.int32:
+            return root.lax.reduce(x, np.zeros((), x.dtype), lambda a, b: a * b + a + b, (0,))
+        return root.lax.reduce(x, np.ones((), x.dtype), lambda a, b: a * b, (0,))
+
+    return call
+
+
+def _reduce_reference(x: np.ndarray) -> np.ndarray:
+    return np.prod(x + 1, 0) - 1 if x.dtype == np.int32 else np.prod(x, 0)
 
 
 OPS = [
@@ -79,7 +90,7 @@ OPS = [
         Op(f"lax.reduce_{n}", _of(("int32", "uint8", "bool"), _AXES), _axes(getattr(np, f"bitwise_{n}").reduce))
         for n in ("and", "or", "xor")
     ],
-    Op("lax.reduce", _of(("float32", "int32"), ({},)), lambda x: np.prod(x, 0), _reduce),
+    Op("lax.reduce", _of(("float32", "int32"), ({},)), _reduce_reference, _reduce),
     *[
         Op(
             f"lax.{n}",

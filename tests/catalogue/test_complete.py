@@ -62,7 +62,7 @@ def _primitives(jaxpr: Jaxpr):
 def test_every_primitive_is_reached():
     reached: set[str] = set()
     for op in catalogue():
-        for sample in op.all_samples(0):
+        for sample in op.all_samples(0) if "lowering" not in op.skip else ():  # what isn't lowered can't be traced
             with x64(sample.needs_x64):
                 reached.update(_primitives(xt.make_jaxpr(function_of(op, sample))(*sample.args)))
     known = {value.name for value in _public("lax").values() if isinstance(value, Primitive)}

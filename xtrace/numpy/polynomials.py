@@ -305,7 +305,7 @@ def poly(seq_of_zeros: Any) -> Any:
       seq_of_zeros: roots, shape (n,), or a matrix, shape (n, n).
 
     Returns:
-      Coefficients, shape (n + 1,), floating, the first of them 1.
+      Coefficients, shape (n + 1,), floating, the first of them 1; of no roots the number 1, as NumPy's.
 
     Raises:
       ValueError: neither a sequence nor a square matrix.
@@ -329,6 +329,8 @@ def poly(seq_of_zeros: Any) -> Any:
 @composite.composite
 def _poly(roots: Any) -> Any:
     (roots,) = promote("poly", (roots,), "inexact")
+    if not roots.shape[0]:
+        return lax.full((), 1, roots.dtype)
     out = lax.full((1,), 1, roots.dtype)
     for i in range(roots.shape[0]):
         root = lax.slice(roots, (i,), (i + 1,))
