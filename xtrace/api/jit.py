@@ -117,10 +117,10 @@ def _cache_of(fun: Callable[..., Any], key: Any) -> _Cache:
     try:
         by_options = _caches.get(fun)
         if by_options is None:
-            by_options = _caches[fun] = {}
+            by_options = _caches.setdefault(fun, {})
         cache = by_options.get(key)
         if cache is None:
-            cache = by_options[key] = _Cache()
+            cache = by_options.setdefault(key, _Cache())  # atomic: two threads share one
         return cache
     except TypeError:  # unhashable, or without weak references: the wrapper keeps its own
         return _Cache()

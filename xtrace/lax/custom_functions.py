@@ -268,7 +268,7 @@ class custom_jvp(_Rules):
         if trace is None:
             return self.fun(*args, **kwargs)
         call, leaves, tree, _, fixed = self._call(CustomJVPCall, args, kwargs)
-        call.rule = _ForwardRule(self.jvp, self.name, self.symbolic_zeros, tree, fixed, call)
+        call.rule = _ForwardRule(self.jvp, self, tree, fixed, call)
         outs = trace.process_custom_jvp(call, tuple(leaves))
         return call.out_tree.unflatten(outs)
 
@@ -276,21 +276,25 @@ class custom_jvp(_Rules):
         return tuple([stop_gradient(x) if isinstance(x, Tracer) else x for x in fixed])
 
 
-class _ForwardRule:
-    """The user's rule as a flat function (primals, tangents) -> (outs, out_tangents)."""
+class _FlatRule:
+    """A rule of the user's, with what it takes to call it on flat lists: the structures on both sides."""
 
     __slots__ = ("rule", "fun_name", "symbolic_zeros", "tree", "fixed", "call", "__name__")
 
-    def __init__(
-        self, rule: Any, fun_name: str, symbolic_zeros: bool, tree: Any, fixed: tuple[Any, ...], call: Any
-    ) -> None:
+    def __init__(self, rule: Any, owner: _Rules, tree: Any, fixed: tuple[Any, ...], call: Any) -> None:
         self.rule = rule
-        self.fun_name = fun_name
-        self.symbolic_zeros = symbolic_zeros
+        self.fun_name = owner.name
+        self.symbolic_zeros = owner.symbolic_zeros
         self.tree = tree
         self.fixed = fixed
         self.call = call
         self.__name__ = _rule_name(rule)
+
+
+class _ForwardRule(_FlatRule):
+    """The user's rule as a flat function (primals, tangents) -> (outs, out_tangents)."""
+
+    __slots__ = ()
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         if not self.symbolic_zeros:
@@ -310,11 +314,10 @@ class _ForwardRule:
         elif self.call.out_tree != out_tree:
             raise TypeError(
                 f"{who} must produce a pair (list or tuple of length two) where the first element represents the "
-                f"primal "
-                f"output (equal in value to the output of the custom_jvp-decorated function {self.fun_name}, and in "
-                f"particular of the same container (pytree) structure), but instead the JVP rule output's first "
-                f"element had "
-                f"structure {_structure(out_tree)} while the function's output has {_structure(self.call.out_tree)}."
+                f"primal output (equal in value to the output of the custom_jvp-decorated function {self.fun_name}, "
+                "and in particular of the same container (pytree) structure), but instead the JVP rule output's first "
+                f"element had structure {_structure(out_tree)} while the function's output has "
+                f"{_structure(self.call.out_tree)}."
             )
         if tangent_tree != out_tree:
             raise TypeError(
@@ -336,9 +339,8 @@ class _ForwardRule:
                 return _array(np.asarray(tangent, expected.dtype)[()])
             where = signature.result_names(out_tree)[i]
             raise TypeError(
-                f"Custom JVP rule {self.__name__} for function {self.fun_name} must produce primal and tangent "
-                f"outputs with "
-                f"corresponding shapes and dtypes. Expected {expected.str_short(False)} (tangent type of "
+                f"Custom JVP rule {self.__name__} for function {self.fun_name} must produce primal and tangent outputs "
+                f"with corresponding shapes and dtypes. Expected {expected.str_short(False)} (tangent type of "
                 f"{aval.str_short(False)}) at {where} but got {got.str_short(False)}."
             )
         return _array(tangent)
@@ -413,9 +415,9 @@ class custom_vjp(_Rules):
         if trace is None:
             return self.fun(*args, **kwargs)
         call, leaves, tree, nums, fixed = self._call(CustomVJPCall, args, kwargs)
-        call.fwd = _ReverseForward(self.fwd, self.name, self.symbolic_zeros, tree, nums, fixed, call)
+        call.fwd = _ReverseForward(self.fwd, self, tree, fixed, call, nums)
         avals = tuple([shaped(x) for x in leaves])
-        call.bwd = _ReverseBackward(self.bwd, self.name, self.symbolic_zeros, tree, fixed, call, avals)
+        call.bwd = _ReverseBackward(self.bwd, self, tree, fixed, call, avals)
         outs = trace.process_custom_vjp(call, tuple(leaves))
         return call.out_tree.unflatten(outs)
 
@@ -431,29 +433,16 @@ class custom_vjp(_Rules):
         return fixed
 
 
-class _ReverseForward:
+class _ReverseForward(_FlatRule):
     """The user's fwd rule as a flat function (primals, perturbed) -> (outs, residuals, residual structure)."""
 
-    __slots__ = ("rule", "fun_name", "symbolic_zeros", "tree", "nums", "fixed", "call", "__name__")
+    __slots__ = ("nums",)
 
     def __init__(
-        self,
-        rule: Any,
-        fun_name: str,
-        symbolic_zeros: bool,
-        tree: Any,
-        nums: tuple[int, ...],
-        fixed: tuple[Any, ...],
-        call: Any,
+        self, rule: Any, owner: _Rules, tree: Any, fixed: tuple[Any, ...], call: Any, nums: tuple[int, ...]
     ) -> None:
-        self.rule = rule
-        self.fun_name = fun_name
-        self.symbolic_zeros = symbolic_zeros
-        self.tree = tree
+        super().__init__(rule, owner, tree, fixed, call)
         self.nums = nums
-        self.fixed = fixed
-        self.call = call
-        self.__name__ = _rule_name(rule)
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
         if self.symbolic_zeros:
@@ -462,11 +451,9 @@ class _ReverseForward:
         name = self.fun_name
         must = (
             f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair (list or tuple of length "
-            f"two) where "
-            f"the first element represents the primal output (equal to the output of the custom_vjp-decorated function "
-            f"{name}) and the second element represents residuals (i.e. values stored from the forward pass for use "
-            f"on the "
-            "backward pass), but instead "
+            "two) where the first element represents the primal output (equal to the output of the "
+            f"custom_vjp-decorated function {name}) and the second element represents residuals (i.e. values stored "
+            "from the forward pass for use on the backward pass), but instead "
         )
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"{must}of a pair the fwd rule {self.__name__} produced {pair}.")
@@ -476,8 +463,7 @@ class _ReverseForward:
         elif self.call.out_tree != out_tree:
             raise TypeError(
                 f"{must}the fwd rule output's first element had container (pytree) structure {_structure(out_tree)} "
-                f"while the "
-                f"custom_vjp-decorated function {name} had output structure {_structure(self.call.out_tree)}."
+                f"while the custom_vjp-decorated function {name} had output structure {_structure(self.call.out_tree)}."
             )
         residuals, residual_tree = _flatten(pair[1])
         # Residuals may be any objects (names, functions): only arrays travel through programs.
@@ -513,29 +499,16 @@ def _is_array(x: Any) -> bool:
         return False
 
 
-class _ReverseBackward:
+class _ReverseBackward(_FlatRule):
     """The user's bwd rule as a flat function (residual structure, residuals, cotangents) -> cotangents."""
 
-    __slots__ = ("rule", "fun_name", "symbolic_zeros", "tree", "fixed", "call", "avals", "__name__")
+    __slots__ = ("avals",)
 
     def __init__(
-        self,
-        rule: Any,
-        fun_name: str,
-        symbolic_zeros: bool,
-        tree: Any,
-        fixed: tuple[Any, ...],
-        call: Any,
-        avals: tuple[ShapedArray, ...],
+        self, rule: Any, owner: _Rules, tree: Any, fixed: tuple[Any, ...], call: Any, avals: tuple[ShapedArray, ...]
     ) -> None:
-        self.rule = rule
-        self.fun_name = fun_name
-        self.symbolic_zeros = symbolic_zeros
-        self.tree = tree
-        self.fixed = fixed
-        self.call = call
+        super().__init__(rule, owner, tree, fixed, call)
         self.avals = avals
-        self.__name__ = _rule_name(rule)
 
     def __call__(self, info: _Residuals, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         if not self.symbolic_zeros:
@@ -548,11 +521,10 @@ class _ReverseBackward:
         if not _match(expanded, result_tree, self.tree, iter(leaves)):
             raise TypeError(
                 f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
-                f"same "
-                "container (pytree) structure as the args tuple of the primal function, and in particular must "
-                "produce a "
-                "tuple of length equal to the number of arguments to the primal function, but got bwd output structure "
-                f"{_structure(pytree.tree_structure(result))} for primal input structure {_structure(self.tree)}."
+                "same container (pytree) structure as the args tuple of the primal function, and in particular must "
+                "produce a tuple of length equal to the number of arguments to the primal function, but got bwd "
+                f"output structure {_structure(pytree.tree_structure(result))} for primal input structure "
+                f"{_structure(self.tree)}."
             )
         return [self._cotangent(i, c, a) for i, (c, a) in enumerate(zip(expanded, self.avals))]
 
@@ -566,10 +538,9 @@ class _ReverseBackward:
             path = pytree.keystr(pytree.tree_flatten_with_path(dummy)[0][i][0])
             raise ValueError(
                 f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
-                f"same type as "
-                f"the args tuple of the primal function, but at output{path} the bwd rule produced an output of type "
-                f"{got.str_short(False)} corresponding to an input of type {aval.str_short(False)}, so the shapes do "
-                f"not match"
+                f"same type as the args tuple of the primal function, but at output{path} the bwd rule produced an "
+                f"output of type {got.str_short(False)} corresponding to an input of type {aval.str_short(False)}, so "
+                "the shapes do not match"
             )
         if got.dtype == dtypes.float0:
             return Zero(expected)
