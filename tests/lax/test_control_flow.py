@@ -21,7 +21,7 @@ def total(x):
     return lax.reduce_sum(x, tuple(range(np.ndim(x))))
 
 
-def close(a, b, rtol=2e-5, atol=1e-6):
+def check_close(a, b, rtol=2e-5, atol=1e-6):
     b = np.array(b) if isinstance(b, list) else b
     a, b = xt.tree_util.tree_leaves(a), xt.tree_util.tree_leaves(b)
     assert len(a) == len(b)
@@ -103,7 +103,7 @@ H = np.array([0.1, -0.3, 0.2], np.float32)
     ],
 )
 def test_scan_is_the_unrolled_program_under_every_transformation(transform):
-    close(transform(rnn)(MATRIX, H, ROWS), transform(unrolled_rnn)(MATRIX, H, ROWS), rtol=2e-4, atol=1e-5)
+    check_close(transform(rnn)(MATRIX, H, ROWS), transform(unrolled_rnn)(MATRIX, H, ROWS), rtol=2e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -114,7 +114,7 @@ def test_scan_values(reverse, unroll):
     for x in XS[::-1] if reverse else XS:
         expected.append(c)
         c = c * np.float32(0.5) + x
-    close((carry, ys), (c, np.array(expected[::-1] if reverse else expected)))
+    check_close((carry, ys), (c, np.array(expected[::-1] if reverse else expected)))
     gradient = xt.grad(lambda xs: lax.scan(lambda c, x: (c * x + 1.0, c), 2.0, xs, reverse=reverse, unroll=unroll)[0])(
         XS
     )
@@ -125,11 +125,11 @@ def test_scan_values(reverse, unroll):
             c = c * x + 1.0
         return c
 
-    close(gradient, numerical_gradient(loop, XS), rtol=1e-3)
+    check_close(gradient, numerical_gradient(loop, XS), rtol=1e-3)
 
 
 def test_scan_without_xs_and_of_length_zero():
-    close(lax.scan(lambda c, _: (c + 1, c), 0, None, length=3), (3, np.arange(3)))
+    check_close(lax.scan(lambda c, _: (c + 1, c), 0, None, length=3), (3, np.arange(3)))
     carry, ys = lax.scan(lambda c, x: (c + x, c * x), 1.5, np.zeros((0, 2), np.float32)[:, 0])
     assert float(carry) == 1.5 and ys.shape == (0,)
     assert float(xt.grad(lambda c: lax.scan(lambda c, x: (c * x, None), c, np.zeros(0, np.float32))[0])(2.0)) == 1.0
@@ -140,7 +140,7 @@ def test_scan_over_pytrees():
         return {"sum": c["sum"] + x["a"], "n": c["n"] + 1}, (x["b"], None)
 
     out = lax.scan(f, {"sum": 0.0, "n": 0}, {"a": XS, "b": np.arange(4)})
-    close(out, ({"sum": XS.sum(), "n": 4}, (np.arange(4), None)))
+    check_close(out, ({"sum": XS.sum(), "n": 4}, (np.arange(4), None)))
 
 
 def test_weak_types_reach_a_fixpoint():
@@ -216,31 +216,31 @@ def test_fori_loop():
     assert float(lax.fori_loop(5, 2, lambda i, c: c + 1, 3.0)) == 3.0
     assert lax.fori_loop(0, np.int8(3), lambda i, c: i, np.int8(1)).dtype == np.int8
     power = lambda x: lax.fori_loop(0, 4, lambda i, c: lax.sin(c) * x, x)  # noqa: E731
-    close(xt.grad(power)(0.7), numerical_gradient(power, 0.7), rtol=1e-3)
+    check_close(xt.grad(power)(0.7), numerical_gradient(power, 0.7), rtol=1e-3)
 
 
 def test_while_loop():
     f = lambda x: lax.while_loop(lambda c: c[1] < 100.0, lambda c: (c[0] + 1, c[1] * x), (0, x))  # noqa: E731
-    close(f(3.0), (4, 243.0))
-    close(xt.jit(f)(3.0), (4, 243.0))
+    check_close(f(3.0), (4, 243.0))
+    check_close(xt.jit(f)(3.0), (4, 243.0))
     # Each element runs as long as it needs, and keeps its value afterwards.
     values = np.array([2.0, 3.0, 200.0], np.float32)
     for g in (xt.vmap(f), xt.jit(xt.vmap(f)), xt.vmap(xt.jit(f))):
-        close(g(values), (np.array([6, 4, 0]), np.array([128.0, 243.0, 200.0])))
+        check_close(g(values), (np.array([6, 4, 0]), np.array([128.0, 243.0, 200.0])))
     _, t = xt.jvp(lambda x: f(x)[1], (3.0,), (1.0,))
     assert float(t) == 5 * 3.0**4
     _, t = xt.jvp(xt.vmap(lambda x: f(x)[1]), (values,), (np.ones(3, np.float32),))
-    close(t, np.array([7 * 2.0**6, 5 * 3.0**4, 1.0]))
-    close(xt.jit(xt.jacfwd(lambda x: f(x)[1]))(3.0), 405.0)
+    check_close(t, np.array([7 * 2.0**6, 5 * 3.0**4, 1.0]))
+    check_close(xt.jit(xt.jacfwd(lambda x: f(x)[1]))(3.0), 405.0)
 
 
 def test_while_loop_with_unmapped_condition():
     def f(n, x):
         return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (0, 1.0))[1]
 
-    close(xt.vmap(f, in_axes=(None, 0))(3, XS), XS**3)
-    close(xt.vmap(f, in_axes=(0, None))(np.arange(4), 2.0), 2.0 ** np.arange(4))
-    close(
+    check_close(xt.vmap(f, in_axes=(None, 0))(3, XS), XS**3)
+    check_close(xt.vmap(f, in_axes=(0, None))(np.arange(4), 2.0), 2.0 ** np.arange(4))
+    check_close(
         xt.vmap(xt.vmap(f, in_axes=(None, 0)), in_axes=(0, None))(np.arange(3), XS), XS[None] ** np.arange(3)[:, None]
     )
 
@@ -275,15 +275,15 @@ def test_cond_values_and_derivatives():
 
     for f, g in ((piecewise, value), (xt.grad(piecewise), slope), (xt.grad(xt.grad(piecewise)), curve)):
         for x in XS:
-            close(f(x), g(x))
-            close(xt.jit(f)(x), g(x))
-        close(xt.vmap(f)(XS), g(XS))
-        close(xt.jit(xt.vmap(f))(XS), g(XS))
-        close(xt.vmap(xt.jit(f))(XS), g(XS))
-        close(lax.map(f, XS), g(XS))
-    close(xt.jvp(xt.vmap(piecewise), (XS,), (XS,)), (value(XS), slope(XS) * XS))
-    close(xt.grad(lambda xs: total(lax.map(piecewise, xs)))(XS), slope(XS))
-    close(xt.jit(xt.grad(lambda xs: total(xt.vmap(piecewise)(xs))))(XS), slope(XS))
+            check_close(f(x), g(x))
+            check_close(xt.jit(f)(x), g(x))
+        check_close(xt.vmap(f)(XS), g(XS))
+        check_close(xt.jit(xt.vmap(f))(XS), g(XS))
+        check_close(xt.vmap(xt.jit(f))(XS), g(XS))
+        check_close(lax.map(f, XS), g(XS))
+    check_close(xt.jvp(xt.vmap(piecewise), (XS,), (XS,)), (value(XS), slope(XS) * XS))
+    check_close(xt.grad(lambda xs: total(lax.map(piecewise, xs)))(XS), slope(XS))
+    check_close(xt.jit(xt.grad(lambda xs: total(xt.vmap(piecewise)(xs))))(XS), slope(XS))
 
 
 def test_cond_forms():
@@ -309,10 +309,10 @@ def test_switch():
     branches = [lambda x: x, lambda x: x * 10.0, lambda x: lax.sin(x)]
     f = lambda i, x: lax.switch(i, branches, x)  # noqa: E731
     for i, expected in ((-1, 2.0), (0, 2.0), (1, 20.0), (2, np.sin(2.0)), (9, np.sin(2.0))):
-        close(f(i, 2.0), expected)
-        close(xt.jit(f)(i, 2.0), expected)
-    close(xt.vmap(f, in_axes=(0, None))(np.arange(-1, 4), 2.0), [2.0, 2.0, 20.0, np.sin(2.0), np.sin(2.0)])
-    close(xt.vmap(xt.grad(f, 1), in_axes=(0, None))(np.arange(3), 2.0), [1.0, 10.0, np.cos(2.0)])
+        check_close(f(i, 2.0), expected)
+        check_close(xt.jit(f)(i, 2.0), expected)
+    check_close(xt.vmap(f, in_axes=(0, None))(np.arange(-1, 4), 2.0), [2.0, 2.0, 20.0, np.sin(2.0), np.sin(2.0)])
+    check_close(xt.vmap(xt.grad(f, 1), in_axes=(0, None))(np.arange(3), 2.0), [1.0, 10.0, np.cos(2.0)])
 
 
 def test_cond_in_scan_in_jit_and_scan_in_cond():
@@ -327,15 +327,15 @@ def test_cond_in_scan_in_jit_and_scan_in_cond():
         return c
 
     f = lambda xs: lax.scan(step, 1.0, xs)[0]  # noqa: E731
-    close(xt.jit(f)(XS), loop(XS))
+    check_close(xt.jit(f)(XS), loop(XS))
     for g in (xt.grad(f), xt.jit(xt.grad(f)), xt.grad(xt.jit(f))):
-        close(g(XS), numerical_gradient(loop, XS), rtol=1e-3)
+        check_close(g(XS), numerical_gradient(loop, XS), rtol=1e-3)
     stacked = np.stack([XS, -XS])
-    close(xt.vmap(f)(stacked), [loop(XS), loop(-XS)])
-    close(xt.vmap(xt.grad(f))(stacked), np.stack([xt.grad(f)(XS), xt.grad(f)(-XS)]))
+    check_close(xt.vmap(f)(stacked), [loop(XS), loop(-XS)])
+    check_close(xt.vmap(xt.grad(f))(stacked), np.stack([xt.grad(f)(XS), xt.grad(f)(-XS)]))
     g = lambda p, xs: lax.cond(p, f, lambda xs: total(xs), xs)  # noqa: E731
-    close(xt.grad(g, 1)(True, XS), numerical_gradient(loop, XS), rtol=1e-3)
-    close(
+    check_close(xt.grad(g, 1)(True, XS), numerical_gradient(loop, XS), rtol=1e-3)
+    check_close(
         xt.vmap(xt.grad(g, 1), in_axes=(0, None))(np.array([True, False]), XS), np.stack([xt.grad(f)(XS), np.ones(4)])
     )
 
@@ -356,10 +356,10 @@ def test_scan_in_scan():
             s += c
         return s
 
-    close(f(XS), loop(XS))
+    check_close(f(XS), loop(XS))
     for g in (xt.grad(f), xt.jit(xt.grad(f))):
-        close(g(XS), numerical_gradient(loop, XS), rtol=1e-3, atol=1e-3)
-    close(xt.vmap(f)(np.stack([XS, XS * 2])), [loop(XS), loop(XS * 2)])
+        check_close(g(XS), numerical_gradient(loop, XS), rtol=1e-3, atol=1e-3)
+    check_close(xt.vmap(f)(np.stack([XS, XS * 2])), [loop(XS), loop(XS * 2)])
 
 
 def test_custom_rules_in_control_flow():
@@ -378,7 +378,7 @@ def test_custom_rules_in_control_flow():
         run = lambda x, h=h: lax.scan(lambda c, _: (h(c), None), x, None, length=3)[0]  # noqa: E731
         assert float(xt.grad(run)(0.5)) == 27.0
         assert float(xt.jit(xt.grad(xt.jit(run)))(0.5)) == 27.0
-        close(xt.vmap(xt.grad(run))(XS), np.full(4, 27.0))
+        check_close(xt.vmap(xt.grad(run))(XS), np.full(4, 27.0))
         assert float(xt.grad(lambda x, h=h: lax.cond(True, h, lambda x: x, x))(0.5)) == 3.0
 
 
@@ -395,9 +395,9 @@ def test_rules_that_loop():
         return out, dot
 
     for f in (power, xt.jit(power)):
-        close(xt.grad(f)(2.0), 12.0)
-        close(xt.jvp(f, (2.0,), (1.0,)), (8.0, 12.0))
-        close(xt.jit(xt.grad(f))(2.0), 12.0)
+        check_close(xt.grad(f)(2.0), 12.0)
+        check_close(xt.jvp(f, (2.0,), (1.0,)), (8.0, 12.0))
+        check_close(xt.jit(xt.grad(f))(2.0), 12.0)
 
 
 def test_linear_loops_transpose():
@@ -413,15 +413,15 @@ def test_linear_loops_transpose():
 
 def test_map():
     for size in (None, 1, 2, 3, 4, 9):
-        close(lax.map(lambda x: (x * 2.0, lax.sin(x)), XS, batch_size=size), (XS * 2, np.sin(XS)))
+        check_close(lax.map(lambda x: (x * 2.0, lax.sin(x)), XS, batch_size=size), (XS * 2, np.sin(XS)))
     assert lax.map(lambda x: x * 2, np.arange(0), batch_size=2).shape == (0,)
-    close(xt.grad(lambda xs: total(lax.map(lax.sin, xs, batch_size=3)))(XS), np.cos(XS))
+    check_close(xt.grad(lambda xs: total(lax.map(lax.sin, xs, batch_size=3)))(XS), np.cos(XS))
 
 
 def test_disable_jit():
     seen = []
     with xt.disable_jit():
-        close(lax.scan(lambda c, x: (c + x, seen.append(float(c)) or c), 0.0, XS)[0], XS.sum())
+        check_close(lax.scan(lambda c, x: (c + x, seen.append(float(c)) or c), 0.0, XS)[0], XS.sum())
         assert float(lax.while_loop(lambda c: c < 10, lambda c: c * 2, 1.0)) == 16.0
         assert float(lax.cond(True, lambda: 1.0, lambda: seen.append("no") or 2.0)) == 1.0
     assert len(seen) == 4

@@ -9,7 +9,7 @@ import xtrace.numpy as xnp
 P, Q = np.array([2.0, -3.0, 0.5, 4.0], np.float32), np.array([1.0, -2.0], np.float32)
 
 
-def close(got, want):
+def check_close(got, want):
     np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-6)
 
 
@@ -19,24 +19,24 @@ def test_arithmetic(name):
         got, want = getattr(xnp, name)(p, q), getattr(np, name)(p, q)
         for g, w in zip(xt.tree.leaves(got), [want] if isinstance(want, np.ndarray) else want, strict=True):
             w = np.concatenate([np.zeros(g.shape[0] - w.shape[0]), w])  # NumPy trims zeros, which depend on the values
-            close(g, w)
+            check_close(g, w)
 
 
 def test_polyval():
     x = np.linspace(-2, 2, 5, dtype=np.float32)
-    close(xnp.polyval(P, x), np.polyval(P, x))
-    close(xnp.polyval(xnp.array([1, 0, -1]), xnp.arange(4)), [-1, 0, 3, 8])
+    check_close(xnp.polyval(P, x), np.polyval(P, x))
+    check_close(xnp.polyval(xnp.array([1, 0, -1]), xnp.arange(4)), [-1, 0, 3, 8])
     long = np.full(50, 0.01, np.float32)
-    close(xnp.polyval(long, x / 3), np.polyval(long, x / 3))
-    close(xt.grad(lambda v: xnp.polyval(P, v))(1.5), np.polyval(np.polyder(P), 1.5))
+    check_close(xnp.polyval(long, x / 3), np.polyval(long, x / 3))
+    check_close(xt.grad(lambda v: xnp.polyval(P, v))(1.5), np.polyval(np.polyder(P), 1.5))
 
 
 def test_derivatives_and_integrals():
     for m in range(4):
-        close(xnp.polyder(P, m), np.polyder(P, m))
-        close(xnp.polyint(P, m), np.polyint(P, m))
-    close(xnp.polyint(P, 2, k=[1.0, 2.0] and np.array([1.0, 2.0])), np.polyint(P, 2, k=[1.0, 2.0]))
-    close(xnp.poly(np.array([1.0, -2.0, 3.0])), np.poly([1.0, -2.0, 3.0]))
+        check_close(xnp.polyder(P, m), np.polyder(P, m))
+        check_close(xnp.polyint(P, m), np.polyint(P, m))
+    check_close(xnp.polyint(P, 2, k=[1.0, 2.0] and np.array([1.0, 2.0])), np.polyint(P, 2, k=[1.0, 2.0]))
+    check_close(xnp.poly(np.array([1.0, -2.0, 3.0])), np.poly([1.0, -2.0, 3.0]))
     with pytest.raises(ValueError, match="the order of the derivative can't be negative, got m=-1"):
         xnp.polyder(P, -1)
     with pytest.raises(ValueError, match="polyadd takes coefficients in one dimension"):
@@ -45,18 +45,18 @@ def test_derivatives_and_integrals():
 
 def test_unwrap():
     angles = np.array([0, 3, -3, -1, 2.5, -2.9, 9, 1], np.float32)
-    close(xnp.unwrap(angles), np.unwrap(angles))
-    close(xnp.unwrap(angles.reshape(2, 4), axis=0), np.unwrap(angles.reshape(2, 4), axis=0))
-    close(xnp.unwrap(angles, discont=4), np.unwrap(angles, discont=4))
+    check_close(xnp.unwrap(angles), np.unwrap(angles))
+    check_close(xnp.unwrap(angles.reshape(2, 4), axis=0), np.unwrap(angles.reshape(2, 4), axis=0))
+    check_close(xnp.unwrap(angles, discont=4), np.unwrap(angles, discont=4))
     steps = np.array([0, 1, 2, -1, 0, 3])
-    close(xnp.unwrap(steps, period=4), np.unwrap(steps, period=4))
+    check_close(xnp.unwrap(steps, period=4), np.unwrap(steps, period=4))
 
 
 def test_interp():
     x = np.array([-1.0, 0.0, 0.4, 1.5, 2.0, 7.0], np.float32)
     xp, fp = np.array([0.0, 1.0, 2.0, 4.0], np.float32), np.array([1.0, 3.0, -1.0, 0.0], np.float32)
-    close(xnp.interp(x, xp, fp), np.interp(x, xp, fp))
-    close(xnp.interp(x, xp, fp, left=-5, right=7.5), np.interp(x, xp, fp, left=-5, right=7.5))
-    close(xnp.interp(x, xp, fp, period=3.0), np.interp(x, xp, fp, period=3.0))
-    close(xnp.interp(-1.0, xp, fp, left="extrapolate"), -1.0)
-    close(xt.grad(lambda v: xnp.interp(v, xp, fp))(1.5), -4.0)
+    check_close(xnp.interp(x, xp, fp), np.interp(x, xp, fp))
+    check_close(xnp.interp(x, xp, fp, left=-5, right=7.5), np.interp(x, xp, fp, left=-5, right=7.5))
+    check_close(xnp.interp(x, xp, fp, period=3.0), np.interp(x, xp, fp, period=3.0))
+    check_close(xnp.interp(-1.0, xp, fp, left="extrapolate"), -1.0)
+    check_close(xt.grad(lambda v: xnp.interp(v, xp, fp))(1.5), -4.0)

@@ -46,11 +46,11 @@ SAME_AS_NUMPY = [
 ]  # fmt: skip
 
 
-def same(got: Any, expected: Any) -> None:
+def check_same(got: Any, expected: Any) -> None:
     if isinstance(expected, tuple):
         assert isinstance(got, tuple) and len(got) == len(expected)
         for g, e in zip(got, expected, strict=True):
-            same(g, e)
+            check_same(g, e)
         return
     np.testing.assert_array_equal(np.asarray(got), expected)
 
@@ -61,7 +61,7 @@ def test_same_as_numpy(expression: str) -> None:
     got = eval(
         expression, {"np": np, "f": xnp, "x": xt.device_put(N), "i": xt.device_put(PLACES), "m": xt.device_put(MOD)}
     )
-    same(got, expected)
+    check_same(got, expected)
 
 
 def test_updates_are_numpys() -> None:
@@ -72,46 +72,48 @@ def test_updates_are_numpys() -> None:
         change(copy, *args, **kwargs)
         return copy
 
-    same(xnp.put(x, np.array([0, 5]), np.array([-1.0, -2.0]), inplace=False), after(np.put, [0, 5], [-1, -2]))
-    same(xnp.put(x, np.array([0, 99]), -1, mode="wrap", inplace=False), after(np.put, [0, 99], -1, mode="wrap"))
-    same(xnp.place(x, x > 20, np.array([1.0, 2.0]), inplace=False), after(np.place, N > 20, [1, 2]))
+    check_same(xnp.put(x, np.array([0, 5]), np.array([-1.0, -2.0]), inplace=False), after(np.put, [0, 5], [-1, -2]))
+    check_same(xnp.put(x, np.array([0, 99]), -1, mode="wrap", inplace=False), after(np.put, [0, 99], -1, mode="wrap"))
+    check_same(xnp.place(x, x > 20, np.array([1.0, 2.0]), inplace=False), after(np.place, N > 20, [1, 2]))
     places = np.array([[0], [1], [2], [0]])
-    same(xnp.put_along_axis(x, places, 9.0, 1, inplace=False), after(np.put_along_axis, places, 9, 1))
+    check_same(xnp.put_along_axis(x, places, 9.0, 1, inplace=False), after(np.put_along_axis, places, 9, 1))
 
 
 @pytest.mark.parametrize(("shape", "wrap"), [((5, 2), True), ((5, 2), False), ((2, 5), True), ((3, 3, 3), False)])
 def test_fill_diagonal(shape: tuple[int, ...], wrap: bool) -> None:
     expected = np.zeros(shape, np.float32)
     np.fill_diagonal(expected, [1, 2], wrap=wrap)
-    same(xnp.fill_diagonal(np.zeros(shape, np.float32), np.array([1.0, 2.0]), wrap, inplace=False), expected)
+    check_same(xnp.fill_diagonal(np.zeros(shape, np.float32), np.array([1.0, 2.0]), wrap, inplace=False), expected)
 
 
 def test_sizes_given_for_traced_arrays() -> None:
     x = xt.device_put(N)
-    same(xnp.nonzero(x > 21, size=3, fill_value=(1, 2)), (np.array([3, 3, 1]), np.array([4, 5, 2])))
-    same(xnp.nonzero(xt.device_put(np.array([0, 1, 2])), size=1), (np.array([1]),))
-    same(xnp.argwhere(x > 21, size=3, fill_value=-1), np.array([[3, 4], [3, 5], [-1, -1]]))
-    same(xt.jit(lambda v: xnp.flatnonzero(v > 20, size=5, fill_value=-1))(x), np.array([21, 22, 23, -1, -1]))
-    same(xt.jit(lambda c: xnp.compress(c, N, axis=0, size=3, fill_value=9))(np.array([True, False, False, True])),
+    check_same(xnp.nonzero(x > 21, size=3, fill_value=(1, 2)), (np.array([3, 3, 1]), np.array([4, 5, 2])))
+    check_same(xnp.nonzero(xt.device_put(np.array([0, 1, 2])), size=1), (np.array([1]),))
+    check_same(xnp.argwhere(x > 21, size=3, fill_value=-1), np.array([[3, 4], [3, 5], [-1, -1]]))
+    check_same(xt.jit(lambda v: xnp.flatnonzero(v > 20, size=5, fill_value=-1))(x), np.array([21, 22, 23, -1, -1]))
+    check_same(xt.jit(lambda c: xnp.compress(c, N, axis=0, size=3, fill_value=9))(np.array([True, False, False, True])),
          np.stack([N[0], N[3], np.full(6, 9.0)]))  # fmt: skip
-    same(xt.jit(lambda i: xnp.insert(N[0], i, 9.0))(np.array([1, 3])), np.insert(N[0], [1, 3], 9.0))
-    same(xt.jit(lambda i: xnp.delete(N, i, axis=0, assume_unique_indices=True))(np.array([0, 2])), N[[1, 3]])
-    same(xt.vmap(lambda v: xnp.nonzero(v, size=2)[0])(np.array([[0, 1, 1], [1, 0, 0]])), np.array([[1, 2], [0, 0]]))
+    check_same(xt.jit(lambda i: xnp.insert(N[0], i, 9.0))(np.array([1, 3])), np.insert(N[0], [1, 3], 9.0))
+    check_same(xt.jit(lambda i: xnp.delete(N, i, axis=0, assume_unique_indices=True))(np.array([0, 2])), N[[1, 3]])
+    check_same(
+        xt.vmap(lambda v: xnp.nonzero(v, size=2)[0])(np.array([[0, 1, 1], [1, 0, 0]])), np.array([[1, 2], [0, 0]])
+    )
 
 
 def test_out_of_bounds_as_jax_has_it() -> None:
     x = xt.device_put(N)
-    same(xnp.take(x, np.array([5, 99, -1, -99])), np.array([5, np.nan, 23, np.nan], np.float32))
-    same(xnp.take(x, np.array([5, 99]), fill_value=3), np.array([5, 3], np.float32))
+    check_same(xnp.take(x, np.array([5, 99, -1, -99])), np.array([5, np.nan, 23, np.nan], np.float32))
+    check_same(xnp.take(x, np.array([5, 99]), fill_value=3), np.array([5, 3], np.float32))
     assert xnp.take(x, -1, mode="clip") == 0 and xnp.take(x, 99, mode="clip") == 23
-    same(xnp.unravel_index(np.array([5, 99, -1, -99]), (4, 6)), (np.array([0, 3, 3, 0]), np.array([5, 5, 5, 0])))
-    same(xnp.take_along_axis(x, np.array([[9]]), 1, mode="clip"), N[:, 5:])
+    check_same(xnp.unravel_index(np.array([5, 99, -1, -99]), (4, 6)), (np.array([0, 3, 3, 0]), np.array([5, 5, 5, 0])))
+    check_same(xnp.take_along_axis(x, np.array([[9]]), 1, mode="clip"), N[:, 5:])
     assert np.isnan(np.asarray(xnp.take_along_axis(x, np.array([[9]]), 1))).all()
 
 
 def test_open_mesh() -> None:
     mesh = xnp.ix_(np.array([0, 2]), np.array([True, False, True, False, False, True]))
-    same(xt.device_put(N)[mesh], N[np.ix_([0, 2], [0, 2, 5])])
+    check_same(xt.device_put(N)[mesh], N[np.ix_([0, 2], [0, 2, 5])])
 
 
 def test_derivatives_of_take_along_axis() -> None:
@@ -121,7 +123,7 @@ def test_derivatives_of_take_along_axis() -> None:
     for r in range(4):
         np.add.at(expected[r], i[r], weights[r])
     _, pull = xt.vjp(lambda v: xnp.take_along_axis(v, i, 1), N)
-    same(pull(weights)[0], expected)
+    check_same(pull(weights)[0], expected)
 
 
 @pytest.mark.parametrize(
