@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.lax import dots
-from xtrace.lax.precision import DotAlgorithm, DotAlgorithmPreset, lowered_algorithm
 from xtrace.lowering.lower import Body, LoweringError
 
 #: The algorithms XLA's CPU backend has; asked for another one it would compute with none.
@@ -19,9 +19,13 @@ _ON_CPU = (
     "F32_F32_F32",
     "F64_F64_F64",
 )
-_CPU_ALGORITHMS = {
-    lowered_algorithm(DotAlgorithmPreset[name], None, None, None) for name in _ON_CPU if name != "DEFAULT"
-}
+
+
+@functools.cache
+def _cpu_algorithms() -> set[Any]:
+    from xtrace.lax.dot_algorithms import DotAlgorithmPreset, lowered_algorithm
+
+    return {lowered_algorithm(DotAlgorithmPreset[name], None, None, None) for name in _ON_CPU if name != "DEFAULT"}
 
 
 def _integers(values: Any) -> str:
@@ -36,9 +40,11 @@ def precision_config(ctx: Body, precision: Any) -> Any:
 
 def _algorithm(ctx: Body, eqn: Any, lhs: Any, rhs: Any, out: Any) -> Any:
     """The attribute `algorithm`, where the target has it."""
+    from xtrace.lax.dot_algorithms import lowered_algorithm  # programs that name an algorithm are rare
+
     precision = eqn.params["precision"]
     found = lowered_algorithm(precision, lhs, rhs, out)
-    if "cpu" in ctx.platforms and found not in _CPU_ALGORITHMS:
+    if "cpu" in ctx.platforms and found not in _cpu_algorithms():
         raise LoweringError(
             f"the precision {precision} of dot_general is not supported on CPU; there are {', '.join(_ON_CPU)}."
         )
@@ -60,10 +66,8 @@ def _dot_general(ctx: Body, eqn: Any, lhs: Any, rhs: Any) -> Any:
         lhs, lhs_aval = _cast(ctx, lhs, lhs_aval, common)
         rhs, rhs_aval = _cast(ctx, rhs, rhs_aval, common)
     algorithm = None
-    if isinstance(precision, DotAlgorithm) or (
-        isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT
-    ):
-        if isinstance(precision, DotAlgorithmPreset) and precision.supported_lhs_types is not None:
+    if precision is not None and type(precision) is not tuple and getattr(precision, "name", "") != "DEFAULT":
+        if getattr(precision, "supported_lhs_types", None) is not None:  # a preset, not one that is spelled out
             operands = [dtypes.as_dtype(t) for t in precision.supported_lhs_types]
             if lhs_aval.dtype not in operands:
                 lhs, lhs_aval = _cast(ctx, lhs, lhs_aval, operands[0])

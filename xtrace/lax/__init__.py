@@ -19,6 +19,7 @@ _MODULES: dict[str, str] = {
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
     "creation": "broadcasted_iota empty full_like iota iota_p",
     "cumulative": ("cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"),
+    "dot_algorithms": "DotAlgorithm DotAlgorithmPreset",
     "dots": "batch_matmul dot dot_general dot_general_p",
     "elementwise": (
         "abs abs_p acos acos_p acosh acosh_p add add_p and_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p "
@@ -33,7 +34,7 @@ _MODULES: dict[str, str] = {
     "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
-    "precision": "DotAlgorithm DotAlgorithmPreset Precision",
+    "precision": "Precision",
     "random_bits": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
     "polynomials": "polynomial polynomial_p",
     "reductions": (

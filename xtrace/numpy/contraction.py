@@ -7,17 +7,20 @@ if it doesn't; a size of 1 broadcasts against any other. The steps depend on sha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
+from xtrace.core.records import Record
 from xtrace.lax import dots, reductions, shapes
 
 Labels = Sequence[str]
 
 
-class Contraction(NamedTuple):
+class Contraction(Record):
     """The steps of a contraction of two arrays; None and () where there is nothing to do."""
+
+    __slots__ = ("squeezed", "summed", "swap", "dimension_numbers", "permutation")
 
     squeezed: tuple[tuple[int, ...], tuple[int, ...]]  # dimensions of size 1 that meet another size
     summed: tuple[tuple[int, ...], tuple[int, ...]]  # then, dimensions that nobody else has
@@ -82,7 +85,7 @@ def plan_contraction(
 
 def contract(plan: Contraction, a: Any, b: Any, precision: Any, preferred: Any, dot_general: Any = None) -> Any:
     """Carry out a plan. `precision` is canonical; `dot_general` stands in for lax's."""
-    squeezed, summed, swap, numbers, permutation = plan
+    squeezed, summed, permutation = plan.squeezed, plan.summed, plan.permutation
     if squeezed[0]:
         a = shapes.squeeze(a, squeezed[0])
     if squeezed[1]:
@@ -91,16 +94,21 @@ def contract(plan: Contraction, a: Any, b: Any, precision: Any, preferred: Any, 
         a = sum_over(a, summed[0])
     if summed[1]:
         b = sum_over(b, summed[1])
-    if swap:
+    if plan.swap:
         a, b = b, a
         if type(precision) is tuple:
             precision = precision[::-1]
     if dot_general is None:
         out = dots.dot_general_p.bind(
-            a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred, out_sharding=None
+            a,
+            b,
+            dimension_numbers=plan.dimension_numbers,
+            precision=precision,
+            preferred_element_type=preferred,
+            out_sharding=None,
         )
     else:
-        out = dot_general(a, b, numbers, precision=precision, preferred_element_type=preferred)
+        out = dot_general(a, b, plan.dimension_numbers, precision=precision, preferred_element_type=preferred)
     return out if permutation is None else shapes.transpose_p.bind(out, permutation=permutation)
 
 

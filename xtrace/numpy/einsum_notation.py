@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import string
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from xtrace.core import composite, config, dtypes
 from xtrace.core.primitive import shaped
+from xtrace.core.records import Record
 from xtrace.core.trace import current
 from xtrace.lax import comparisons, creation, selection, shapes
 from xtrace.lax import dots as lax_dots
@@ -28,12 +29,16 @@ _METHODS = {"greedy": "greedy", "optimal": "optimal"}
 _FEW = 6  # operands for which all orders can be tried
 
 
-class _Pair(NamedTuple):
+class _Pair(Record):
+    __slots__ = ("positions", "contraction")
+
     positions: tuple[int, int]
     contraction: Contraction
 
 
-class _Single(NamedTuple):
+class _Single(Record):
+    __slots__ = ("position", "diagonals", "squeezed", "summed", "permutation")
+
     position: int
     diagonals: tuple[tuple[int, ...], ...]  # groups of dimensions with one label
     squeezed: tuple[int, ...]
@@ -41,7 +46,9 @@ class _Single(NamedTuple):
     permutation: tuple[int, ...] | None
 
 
-class _Program(NamedTuple):
+class _Program(Record):
+    __slots__ = ("steps", "dtype", "weak", "broadcast")
+
     steps: tuple[_Pair | _Single, ...]
     dtype: Any
     weak: bool
@@ -254,7 +261,7 @@ def _compile(subscripts: str, given: Sequence[tuple[int, ...]], method: Any, dty
                 kept = [c for c in kept]
             elif contraction.permutation is not None:  # the order doesn't matter in between
                 order = [kept[k] for k in np.argsort(contraction.permutation)]
-                kept, contraction = order, contraction._replace(permutation=None)
+                kept, contraction = order, contraction.replace(permutation=None)
             steps.append(_Pair((i, j), contraction))
             both: dict[str, int] = {}
             for c, d in (*zip(left, left_shape), *zip(right, right_shape)):

@@ -14,8 +14,8 @@ from xtrace.core import composite, dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy.elementwise import refuse_complex
-from xtrace.numpy.elementwise_math import pick, scalar, weak_scalar
 from xtrace.numpy.promotion import check_arraylike, promote
+from xtrace.numpy.scalars import pick, scalar, weak_scalar
 from xtrace.numpy.ufuncs import Binary, unary
 
 

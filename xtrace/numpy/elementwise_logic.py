@@ -12,8 +12,8 @@ from xtrace.core import composite, dtypes
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
-from xtrace.numpy.elementwise_math import number, pick, scalar
 from xtrace.numpy.promotion import check_arraylike, promote
+from xtrace.numpy.scalars import number, pick, scalar
 from xtrace.numpy.ufuncs import Binary, unary
 
 

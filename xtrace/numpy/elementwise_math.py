@@ -16,49 +16,8 @@ from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
 from xtrace.numpy.elementwise import refuse_complex
 from xtrace.numpy.promotion import check_arraylike, operand, promote
+from xtrace.numpy.scalars import number, pick, scalar, weak_scalar, widen
 from xtrace.numpy.ufuncs import Binary, unary
-
-
-@functools.lru_cache(maxsize=4096, typed=True)
-def _scalar(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).astype(dtype)[()]
-
-
-def scalar(x: Any, like: Any) -> Any:
-    """The number `x` (not -0.0, which the cache takes for 0.0) in the dtype of `like`."""
-    aval = getattr(like, "aval", None)
-    return _scalar(x, (shaped(like) if aval is None else aval).dtype)
-
-
-def weak_scalar(x: Any, like: Any) -> Any:
-    """The same, but a Python number beside weakly typed arrays, so that the result stays weak."""
-    aval = shaped(like)
-    value = _scalar(x, aval.dtype)
-    if aval.weak_type:
-        number = value.item()
-        if shaped(number).dtype == aval.dtype:
-            return number
-    return value
-
-
-def number(x: Any, like: Any) -> Any:
-    """The same, weak beside weakly typed numbers alone: results for arrays of weak type are not weak then."""
-    return scalar(x, like) if shaped(like).shape else weak_scalar(x, like)
-
-
-def pick(condition: Any, on_true: Any, on_false: Any) -> Any:
-    """`on_true` where the condition holds, else `on_false`: of one dtype, and broadcast to one shape."""
-    found = [shaped(x).shape for x in (condition, on_true, on_false)]
-    shape = found[0] if found[0] == found[1] == found[2] else lax.broadcast_shapes(*found)
-    if found[0] and found[0] != shape:
-        condition = _widen(condition, found[0], shape)
-    on_true, on_false = _widen(on_true, found[1], shape), _widen(on_false, found[2], shape)
-    return lax.select_n(condition, on_false, on_true)
-
-
-def _widen(x: Any, old: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    return x if old == shape else shapes.broadcast_in_dim(x, shape, range(len(shape) - len(old), len(shape)))
-
 
 # ---------------------------------------------------------------------------------------------------------------
 # Division
@@ -171,7 +130,7 @@ def _greatest_common_divisor() -> Callable[..., Any]:
         x, y = _strong_arrays(*promote("gcd", (x, y), "numeric"))
         x, y = [lax.abs(v) if dtypes.kind(shaped(v).dtype) == "i" else v for v in (x, y)]
         shape = lax.broadcast_shapes(shaped(x).shape, shaped(y).shape)
-        x, y = [_widen(v, shaped(v).shape, shape) for v in (x, y)]
+        x, y = [widen(v, shaped(v).shape, shape) for v in (x, y)]
         if not shape:
             x, y = [shapes.expand_dims(v, (0,)) for v in (x, y)]
         zero = weak_scalar(0, x)
@@ -451,7 +410,7 @@ def _log_of_sum(base: float) -> Callable[[Any, Any], Any]:
         x, y = primals
         out = function(x, y)
         terms = [lax.mul(t, weight(v, out)) for v, t in zip(primals, tangents, strict=True)]
-        return out, lax.add(*[_widen(t, shaped(t).shape, shaped(out).shape) for t in terms])
+        return out, lax.add(*[widen(t, shaped(t).shape, shaped(out).shape) for t in terms])
 
     return function
 

@@ -15,8 +15,9 @@ from xtrace.numpy import elementwise as ew
 from xtrace.numpy.arguments import canonical_axis
 from xtrace.numpy.creation import asarray
 from xtrace.numpy.elementwise_logic import where
-from xtrace.numpy.elementwise_math import remainder, scalar
+from xtrace.numpy.elementwise_math import remainder
 from xtrace.numpy.promotion import check_arraylike, promote
+from xtrace.numpy.scalars import scalar
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:

@@ -13,8 +13,8 @@ from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
 from xtrace.numpy.creation import asarray
-from xtrace.numpy.elementwise_math import scalar
 from xtrace.numpy.promotion import check_arraylike, promote
+from xtrace.numpy.scalars import scalar
 
 #: Polynomials of more coefficients are evaluated by a loop in the program rather than written out.
 _UNROLLED = 32

@@ -16,6 +16,7 @@ from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.composite import composite
 from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.records import Record
 from xtrace.lax import comparisons, selection, shapes
 from xtrace.lax import elementwise as el
 from xtrace.lax import reductions as lax_reductions
@@ -40,7 +41,9 @@ class Reduction(NamedTuple):
     logical: bool = False  # operands become bool
 
 
-class _Plan(NamedTuple):
+class _Plan(Record):
+    __slots__ = ("dtype", "axes", "params", "back", "keep")
+
     dtype: Any  # to convert the operand to, or None
     axes: tuple[int, ...]
     params: dict[str, Any]
