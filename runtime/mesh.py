@@ -401,7 +401,7 @@ empty_abstract_mesh = AbstractMesh((), ())
 
 
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: Sequence[Any],
     axis_types: Any = None,
     *,
@@ -410,7 +410,7 @@ def make_mesh(
     """Make a mesh of the given shape from the first devices.
 
     Args:
-      axis_shapes: size of each axis.
+      axis_sizes: size of each axis.
       axis_names: name of each axis.
       axis_types: an AxisType per axis; Explicit by default.
       devices: the devices to lay out; all devices of the default backend if None.
@@ -425,11 +425,11 @@ def make_mesh(
     """
     from xtrace.runtime import backends
 
-    sizes = tuple([int(s) for s in axis_shapes])
+    sizes = tuple([int(s) for s in axis_sizes])
     names = _names(axis_names)
     if len(sizes) != len(names):
         raise ValueError(
-            f"make_mesh needs as many axis_shapes as axis_names; got axis_shapes={sizes} and axis_names={names}"
+            f"make_mesh needs as many axis_sizes as axis_names; got axis_sizes={sizes} and axis_names={names}"
         )
     available = list(backends.devices() if devices is None else devices)
     needed = math.prod(sizes)

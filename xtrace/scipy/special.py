@@ -12,9 +12,8 @@ from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import special as lax_special
-from xtrace.nn.normalization import log_softmax as log_softmax
+from xtrace.nn import normalization
 from xtrace.nn.normalization import logsumexp as logsumexp
-from xtrace.nn.normalization import softmax as softmax
 from xtrace.numpy import promotion
 from xtrace.numpy import reductions as red
 from xtrace.transforms.accumulate import add_tangents
@@ -22,6 +21,26 @@ from xtrace.transforms.custom import CustomJVPCall
 from xtrace.transforms.zeros import Zero, zero_tangent
 
 Rule = Callable[..., Any]
+
+
+def softmax(x: Any, /, *, axis: Any = None) -> Any:
+    """exp(x) scaled to the sum 1 over `axis`: an axis, several, or all of them, which is SciPy's default and not nn's.
+
+    >>> import xtrace as xt
+    >>> float(xt.scipy.special.softmax(xt.numpy.zeros((2, 2)))[0, 0])
+    0.25
+    """
+    return normalization.softmax(x, axis)
+
+
+def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
+    """Logarithm of `softmax`, which doesn't underflow. Arguments as there.
+
+    >>> import xtrace as xt
+    >>> round(float(xt.scipy.special.log_softmax(xt.numpy.zeros((2, 2)))[0, 0]), 4)
+    -1.3863
+    """
+    return normalization.log_softmax(x, axis)
 
 
 def _full_like(x: Any, value: float) -> Any:
