@@ -14,7 +14,7 @@ class Record:
     in the middle of a user's first trace; this one takes 8.
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __init__(self, *values: Any) -> None:
         for name, value in zip(self.__slots__, values, strict=True):
