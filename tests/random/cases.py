@@ -88,8 +88,29 @@ ROUNDED: dict[str, Case] = {
     "wald": lambda r, k: r.wald(k, RISING),
     "triangular": lambda r, k: r.triangular(k, 0.0, 0.5, 1.0, (5,)),
     "double_sided_maxwell": lambda r, k: r.double_sided_maxwell(k, 1.0, 2.0, (5,)),
+    "gamma": lambda r, k: r.gamma(k, RISING, (4, 3)),
+    "gamma large": lambda r, k: r.gamma(k, 20.0, (5,)),
+    "loggamma small": lambda r, k: r.loggamma(k, 0.01, (5,)),
+    "gamma bfloat16": lambda r, k: r.gamma(k, RISING, dtype="bfloat16"),
+    "beta": lambda r, k: r.beta(k, RISING, 2.0),
+    "dirichlet": lambda r, k: r.dirichlet(k, RISING, (4,)),
+    "chisquare": lambda r, k: r.chisquare(k, RISING),
+    "t": lambda r, k: r.t(k, RISING, (2, 3)),
+    "f": lambda r, k: r.f(k, RISING, 3.0),
+    "generalized_normal": lambda r, k: r.generalized_normal(k, 1.5, (4,)),
+    "ball": lambda r, k: r.ball(k, 3, 1.5, (2,)),
+    "poisson": lambda r, k: r.poisson(k, np.array([0, 1, 5, 50, 1000, -1, 1e9], F)),
+    "poisson approximate": lambda r, k: r.poisson(k, np.array([0.5, 5, 50, 1000], F), method="approximate"),
+    "binomial": lambda r, k: r.binomial(k, np.array([5, 50, 500, -1, np.inf], F), 0.3),
+    "binomial likely": lambda r, k: r.binomial(k, np.array([5, 50, 500], F), np.array([0.9, 1, 1.5], F)),
+    "multinomial": lambda r, k: r.multinomial(k, np.array([3, 40], np.int32), np.ones((2, 3), F) / 3),
+    "multinomial batch": lambda r, k: r.multinomial(k, 10, np.ones(3, F) / 3, shape=(2, 2)),
     "double_sided_maxwell arrays": lambda r, k: r.double_sided_maxwell(k, RISING, RISING),
 }
+
+#: Where loops are compiled into other kernels than JAX's, so that the last bit may differ.
+LOOPS = ("gamma", "gamma large", "loggamma small", "gamma bfloat16", "beta", "dirichlet", "chisquare", "t", "f",
+         "generalized_normal", "ball")  # fmt: skip
 
 for _name, _case in _plain().items():
     (EXACT if _name.startswith(("uniform", "bits", "randint")) else ROUNDED)[_name] = _case

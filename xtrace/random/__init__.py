@@ -21,6 +21,7 @@ from xtrace.random.continuous import (
     wald,
     weibull_min,
 )
+from xtrace.random.counts import binomial, multinomial, poisson
 from xtrace.random.discrete import (
     bernoulli,
     categorical,
@@ -30,7 +31,20 @@ from xtrace.random.discrete import (
     rademacher,
     randint,
 )
+from xtrace.random.gamma_family import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    random_gamma_p,
+    t,
+)
 from xtrace.random.keys import (
+    Key,
     PRNGKey,
     bits,
     clone,
@@ -42,10 +56,13 @@ from xtrace.random.keys import (
     split,
     wrap_key_data,
 )
+from xtrace.random.multivariate import multivariate_normal, orthogonal
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "double_sided_maxwell", "exponential",
-    "fold_in", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "logistic", "lognormal",
-    "maxwell", "normal", "pareto", "permutation", "rademacher", "randint", "rayleigh", "split", "triangular",
-    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "Key", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy", "chisquare", "choice",
+    "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma", "generalized_normal",
+    "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal",
+    "maxwell", "multinomial", "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson",
+    "rademacher", "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform",
+    "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
@@ -24,7 +24,11 @@ from xtrace.random.arguments import (
 )
 from xtrace.random.key_array import PRNGKeyArray
 from xtrace.runtime import transfers
+from xtrace.runtime.array import Array
 from xtrace.runtime.jaxlib_api import ArrayImpl
+
+#: The type of keys, for annotations.
+Key = NewType("Key", Array)
 
 # -- from seeds ------------------------------------------------------------------------------------------------------
 
