@@ -15,7 +15,7 @@ from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
-from xtrace.runtime import backends, jaxlib_api, plugins, shardings, spmd, transfers
+from xtrace.runtime import array, backends, jaxlib_api, plugins, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
 
@@ -272,7 +272,11 @@ class Executable:
         if not all(self.program.kept):
             args = [a for a, k in zip(args, self.program.kept) if k]
         placed = [self._place(a, s) for a, s in zip(args, self.in_shardings)]
+        for a in placed:
+            array.check_alive(a)
         results = self._execute([*self.const_args, *placed]).consume_with_handlers(self.handlers)
+        if config.debug_nans.value or config.debug_infs.value:
+            self._check_numbers(results)
         if self.extended:
             return [
                 a.dtype.wrap(r) if dtypes.is_extended(a.dtype) else r for a, r in zip(self.program.out_avals, results)
@@ -286,9 +290,27 @@ class Executable:
             "cost_analysis) but not run. Compile it for one of devices() to run it."
         )
 
+    def _check_numbers(self, results: Sequence[Any]) -> None:
+        """Raise FloatingPointError for a result with a NaN (or infinity), where the flags ask for it."""
+        for i, (r, aval) in enumerate(zip(results, self.program.out_avals)):
+            if not dtypes.is_inexact(aval.dtype):
+                continue
+            values = np.asarray(r)
+            if aval.dtype.itemsize < 4:
+                values = values.astype(np.float32)
+            for flag, what, found in (
+                (config.debug_nans, "nan", np.isnan(values)),
+                (config.debug_infs, "inf", np.isinf(values)),
+            ):
+                if flag.value and found.any():
+                    raise FloatingPointError(
+                        f"invalid value ({what}) encountered in {self.program.name}: result {i} of type "
+                        f"{aval.str_short()} has {int(found.sum())} of them. (The flag {flag.name} is on.)"
+                    )
+
     def fastpath(self, out_tree: Any) -> FastpathData | None:
         """What lets C++ make the next call of this signature by itself; None where Python must."""
-        if self.extended or self.program.keepalives:
+        if self.extended or self.program.keepalives or config.debug_nans.value or config.debug_infs.value:
             return None
         n_out = len(self.out_shardings)
         in_shardings = [self.placement.sharding] * len(self.const_args) + self.in_shardings

@@ -13,7 +13,8 @@ import xtrace as xt
 from xtrace import lax
 from xtrace.lax import sorting
 
-NUMBERS = st.one_of(st.floats(width=32), st.sampled_from([0.0, -0.0, np.nan, np.inf, -np.inf]))
+# XLA compares subnormal numbers as zeros on CPU.
+NUMBERS = st.one_of(st.floats(width=32, allow_subnormal=False), st.sampled_from([0.0, -0.0, np.nan, np.inf, -np.inf]))
 
 
 @given(hnp.arrays(np.float32, 12, elements=NUMBERS))

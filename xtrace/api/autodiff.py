@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from xtrace.api.batching import vmap
-from xtrace.core import dtypes, pytree, signature
+from xtrace.core import dtypes, pytree, signature, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
-from xtrace.core.primitive import as_array, shaped
+from xtrace.core.primitive import as_array, scalar_of, shaped
 from xtrace.core.trace import current, use_trace
 from xtrace.transforms.jvp import jvp_flat
 from xtrace.transforms.linearize import Linearized, Tape, backward, linearize_flat
@@ -177,6 +177,7 @@ def grad(
 
 
 def _named(wrapper: Callable[..., Any], fun: Callable[..., Any], prefix: str) -> Callable[..., Any]:
+    wrapper = source.boundary(wrapper)
     try:
         functools.update_wrapper(wrapper, fun)
         wrapper.__name__ = fun.__name__ if hasattr(fun, "__name__") else prefix
@@ -219,7 +220,7 @@ def _value_and_grad(
         _raise_not_scalar(outs, fun, name)
     (out,) = outs
     _check_output_dtype(name, out, holomorphic)
-    one = np.ones((), shaped(out).dtype)[()]
+    one = scalar_of(1, shaped(out))
     gradients = _fill_in(leaves, differentiated, lin.pull_back([one]))
     result = tree.unflatten([as_array(g) for g in gradients])
     if type(argnums) is int or hasattr(argnums, "__index__"):

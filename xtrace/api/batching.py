@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from xtrace.core import pytree, pytree_prefixes, signature
+from xtrace.core import pytree, pytree_prefixes, signature, source
 from xtrace.core.primitive import as_array, shaped
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
 
@@ -47,6 +47,7 @@ def vmap(
         in_axes = tuple(in_axes)
     _check_axes(in_axes, out_axes)
 
+    @source.boundary
     @functools.wraps(fun) if hasattr(fun, "__name__") else (lambda f: f)
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

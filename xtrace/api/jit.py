@@ -9,7 +9,7 @@ from typing import Any
 
 from xtrace.api import stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import config, dtypes, functions, pytree, pytree_prefixes, signature
+from xtrace.core import config, dtypes, functions, pytree, pytree_prefixes, signature, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
@@ -397,7 +397,7 @@ def jit(
     wrapped = jaxlib_api.pjit(
         function.name,
         target,
-        function.miss,
+        source.boundary(function.miss),
         list(options.static_argnums),
         list(options.static_argnames),
         key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,6 +48,20 @@ def as_array(x: Any) -> Any:
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return x if current.trace is not None else _place(x, aval)
+
+
+@functools.cache
+def _scalar(value: Any, aval: ShapedArray, x64: bool) -> Any:
+    if aval.weak_type:
+        number = np.zeros((), aval.dtype).item().__class__(value)
+        if dtypes.canonicalize(dtypes.PYTHON_SCALARS[type(number)]) == aval.dtype:
+            return number
+    return np.asarray(value, aval.dtype)[()]
+
+
+def scalar_of(value: Any, aval: ShapedArray) -> Any:
+    """The constant `value` as a scalar of the dtype of `aval`, weakly typed (a Python number) if that is."""
+    return _scalar(value, aval, _enable_x64.value)
 
 
 class Primitive:

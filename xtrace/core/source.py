@@ -6,10 +6,16 @@ costs 0.1-0.3 µs, and resolved to file, line and column only when something is 
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from types import CodeType, FrameType
-from typing import NamedTuple
+from collections.abc import Callable
+from types import CodeType, FrameType, TracebackType
+from typing import Any, NamedTuple, TypeVar
+
+from xtrace.core import config
+
+_filtering = config.traceback_filtering.state
 
 #: (code, f_lasti); None where no user frame exists.
 Position = tuple[CodeType, int]
@@ -48,6 +54,42 @@ def here(depth: int = 1) -> Position | None:
     """Position of the user's line that is being executed, searched from `depth` frames up."""
     frame = user_frame(sys._getframe(depth))
     return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without xtrace's own frames: what is left are the user's calls."""
+    kept = []
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        own = is_own_file.get(filename)
+        if not (_classify(filename) if own is None else own):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    made = None
+    for t in reversed(kept):
+        made = TracebackType(made, t.tb_frame, t.tb_lasti, t.tb_lineno)
+    return made
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def boundary(fun: F) -> F:
+    """Decorator of public functions that call the user's: exceptions leave them with the user's frames only.
+
+    The flag `traceback_filtering` set to "off" keeps all frames.
+    """
+
+    @functools.wraps(fun)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as error:
+            if _filtering.value == "off":
+                raise
+            raise error.with_traceback(user_traceback(error.__traceback__))  # noqa: B904  (it is the same exception)
+
+    return wrapper  # type: ignore[return-value]
 
 
 class Line(NamedTuple):

@@ -7,7 +7,9 @@ trace, whose `parent` is the one it found; a trace interprets a primitive and sp
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
 
 from xtrace.core import config
 from xtrace.core.avals import ShapedArray
@@ -135,8 +137,12 @@ class Tracer:
         return "\n".join([f"{shown} with", *(f"  {k} = {v!r}" for k, v in c)]) if (c := self.contents()) else shown
 
     def __format__(self, spec: str) -> str:
-        concrete = self.to_concrete_value()
-        return format(self if concrete is None else concrete, spec) if spec else repr(self)
+        if spec:
+            raise TypeError(
+                f"unsupported format string passed to {type(self).__name__}.__format__: {spec!r} formats a number, and "
+                "a traced array has none yet. Print it as it is, or format the result outside the traced function."
+            )
+        return repr(self)
 
     def __hash__(self) -> int:
         raise TypeError(
@@ -153,14 +159,19 @@ class Tracer:
     def block_until_ready(self) -> Tracer:
         return self
 
-    # Conversions to Python values need one: errors.py says what to do instead.
+    # Conversions to Python values need one: errors.py says what to do instead. Truth, index and int go by the value
+    # where eager differentiation has one: branching on it is right. A float, or an array, would enter the computation
+    # as a constant and silently lose its derivative, so those are refused everywhere.
     def _concrete(self, error: str, **details: Any) -> Any:
         value = self.to_concrete_value()
         if value is None:
-            from xtrace.core import errors  # only on the way to an error
+            self._refuse(error, **details)
+        return np.asarray(value) if isinstance(value, (bool, int, float, complex)) else value
 
-            raise getattr(errors, error)(self, **details)
-        return value
+    def _refuse(self, error: str, **details: Any) -> NoReturn:
+        from xtrace.core import errors  # only on the way to an error
+
+        raise getattr(errors, error)(self, **details)
 
     def __bool__(self) -> bool:
         return bool(self._concrete("TracerBoolConversionError"))
@@ -171,23 +182,23 @@ class Tracer:
     def __int__(self) -> int:
         return int(self._concrete("ConcretizationTypeError", wanted="int"))
 
+    def item(self, *args: Any) -> Any:
+        return self._concrete("ConcretizationTypeError", wanted="Python scalar (item)").item(*args)
+
     def __float__(self) -> float:
-        return float(self._concrete("ConcretizationTypeError", wanted="float"))
+        self._refuse("ConcretizationTypeError", wanted="float")
 
     def __complex__(self) -> complex:
-        return complex(self._concrete("ConcretizationTypeError", wanted="complex"))
+        self._refuse("ConcretizationTypeError", wanted="complex")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._concrete("TracerArrayConversionError").__array__(*args, **kwargs)
+        self._refuse("TracerArrayConversionError")
 
     def tolist(self) -> Any:
-        return self._concrete("ConcretizationTypeError", wanted="a list (tolist)").tolist()
+        self._refuse("ConcretizationTypeError", wanted="list (tolist)")
 
     def tobytes(self, order: str = "C") -> bytes:
-        return self._concrete("ConcretizationTypeError", wanted="bytes (tobytes)").tobytes(order)
-
-    def item(self, *args: Any) -> Any:
-        return self._concrete("ConcretizationTypeError", wanted="a Python scalar (item)").item(*args)
+        self._refuse("ConcretizationTypeError", wanted="bytes object (tobytes)")
 
 
 def eval_context() -> use_trace:

@@ -6,7 +6,6 @@ their own.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ import numpy as np
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, scalar_of, shaped
 from xtrace.lax import accuracy as _accuracy
 from xtrace.lax import shapes as _shapes
 from xtrace.lax.accuracy import RoundingMethod
@@ -44,20 +43,15 @@ def binary(name: str, kinds: str, result: Any = None) -> Primitive:
     return elementwise(name, kinds, kinds, result=result)
 
 
-@functools.cache
-def _scalar(value: Any, dtype: Any) -> Any:
-    return np.asarray(value, dtype)[()]
-
-
 def scalar_like(x: Any, value: Any) -> Any:
-    """`value`, a constant of a rule, as a scalar of the dtype of `x`."""
-    return _scalar(value, shaped(x).dtype)
+    """`value`, a constant of a rule, as a scalar of the dtype and weak type of `x`."""
+    return scalar_of(value, shaped(x))
 
 
 def filled_like(x: Any, value: Any) -> Any:
     """`value`, a constant of a rule, as an array of the shape and dtype of `x`."""
     aval = shaped(x)
-    scalar = _scalar(value, aval.dtype)
+    scalar = scalar_of(value, aval)
     if not aval.shape:
         return scalar
     return _shapes.broadcast_in_dim_p.bind(scalar, shape=aval.shape, broadcast_dimensions=(), sharding=None)

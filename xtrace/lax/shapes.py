@@ -12,7 +12,7 @@ import numpy as np
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, scalar_of, shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.lax import reductions as _reductions
 from xtrace.transforms import batching, zeros
@@ -575,7 +575,7 @@ convert_element_type_p.batch = lambda axis, args, dims, **params: (
 def _make_zeros(aval: ShapedArray) -> Any:
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    zero = np.zeros((), aval.dtype)[()]
+    zero = scalar_of(0, aval)
     return zero if not aval.shape else full(aval.shape, zero, aval.dtype)
 
 

@@ -41,7 +41,7 @@ def with_derivative(
             trace: Any = x._trace
             plan = plans.get(x.aval)
             if plan is not None:
-                return trace.record(custom_jvp_call_p, (x.var,), plan[1], plan[0], current.position or source.here(2))
+                return trace.record(custom_jvp_call_p, (x._var,), plan[1], plan[0], current.position or source.here(2))
             out = general(x)
             eqn = trace.eqns[-1]
             if len(plans) < 1024 and len(eqn.invars) == 1 and eqn.primitive is custom_jvp_call_p:

@@ -105,11 +105,11 @@ def unary(
                         position = (frame.f_code, frame.f_lasti)
                 var = _new(Var)
                 var.aval = out
-                trace.eqns.append(JaxprEqn(primitive, (x.var,), (var,), NO_PARAMS, position))  # type: ignore[attr-defined]
+                trace.eqns.append(JaxprEqn(primitive, (x._var,), (var,), NO_PARAMS, position))  # type: ignore[attr-defined]
                 tracer = _new(StagedTracer)
                 tracer._trace = trace  # type: ignore[assignment]
                 tracer.aval = out
-                tracer.var = var
+                tracer._var = var
                 return tracer
         return slow(x)
 
@@ -169,10 +169,10 @@ class Binary:
                 primitive, out, second, aval, params = found
                 trace, position = x._trace, current.position or source.here(2)
                 if second:
-                    y = trace.record(broadcast_in_dim_p, (y.var,), aval, params, position)
+                    y = trace.record(broadcast_in_dim_p, (y._var,), aval, params, position)
                 else:
-                    x = trace.record(broadcast_in_dim_p, (x.var,), aval, params, position)
-                return trace.record(primitive, (x.var, y.var), out, NO_PARAMS, position)
+                    x = trace.record(broadcast_in_dim_p, (x._var,), aval, params, position)
+                return trace.record(primitive, (x._var, y._var), out, NO_PARAMS, position)
         out = self.general(x, y)
         self._plan(x, y)
         return out
@@ -275,19 +275,19 @@ class Binary:
                     if found is None or y._trace is not trace:
                         return slow(x, y)
                     primitive, out = found
-                    invars = (x.var, y.var)
+                    invars = (x._var, y._var)
                 else:
                     found = scalars.get((x.aval, ty))
                     if found is None:
                         return slow(x, y)
                     primitive, out, _, literals = found
-                    invars = (x.var, literals.get(y) or scalar_literal(y, found))
+                    invars = (x._var, literals.get(y) or scalar_literal(y, found))
             elif ty is StagedTracer and y._trace is trace:
                 found = scalars.get((tx, y.aval))
                 if found is None:
                     return slow(x, y)
                 primitive, out, _, literals = found
-                invars = (literals.get(x) or scalar_literal(x, found), y.var)
+                invars = (literals.get(x) or scalar_literal(x, found), y._var)
             else:
                 return slow(x, y)
             position = current.position
@@ -303,7 +303,7 @@ class Binary:
             tracer = _new(StagedTracer)
             tracer._trace = trace  # type: ignore[assignment]
             tracer.aval = out
-            tracer.var = var
+            tracer._var = var
             return tracer
 
         path.__name__ = path.__qualname__ = name

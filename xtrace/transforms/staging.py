@@ -33,14 +33,14 @@ _new = object.__new__
 class StagedTracer(Tracer):
     """A value inside a function that is being staged; `var` names it in the jaxpr."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
-    var: Var
+    _var: Var
 
     def __init__(self, trace: StagingTrace, aval: ShapedArray, var: Var) -> None:
         self._trace: StagingTrace = trace
         self.aval = aval
-        self.var = var
+        self._var = var
 
     def __repr__(self) -> str:
         return f"JitTracer({self.aval})"
@@ -74,7 +74,7 @@ class StagingTrace(Trace):
     def as_atom(self, x: Any) -> Var | Literal:
         """The variable or literal of `x`: our own tracer, a scalar, or a value captured from outside."""
         if type(x) is StagedTracer and x._trace is self:
-            return x.var
+            return x._var
         if is_scalar_literal(x):
             return literal(x, aval_of(x))
         return self.capture(x)
@@ -101,7 +101,7 @@ class StagingTrace(Trace):
         known: list[ShapedArray] = []
         for a in args:
             if type(a) is StagedTracer and a._trace is self:
-                atoms.append(a.var)
+                atoms.append(a._var)
                 known.append(a.aval)
             else:
                 atom = self.as_atom(a)
@@ -129,7 +129,7 @@ class StagingTrace(Trace):
         tracer = _new(StagedTracer)
         tracer._trace = self
         tracer.aval = out
-        tracer.var = var
+        tracer._var = var
         return tracer
 
     def stages(self) -> bool:
@@ -145,7 +145,7 @@ class StagingTrace(Trace):
         tracer = _new(StagedTracer)
         tracer._trace = self
         tracer.aval = out
-        tracer.var = var
+        tracer._var = var
         return tracer
 
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
@@ -178,14 +178,14 @@ class StagingTrace(Trace):
         """How `tracer` came from the function's arguments, for error messages."""
         lines = [f"  while tracing {self.origin()}"]
         made_by = {v: e for e in self.eqns for v in e.outvars}
-        eqn = made_by.get(tracer.var)
+        eqn = made_by.get(tracer._var)
         for _ in range(4):
             if eqn is None:
                 break
             operands = ", ".join(v.aval.str_short() for v in eqn.invars)
             lines.append(f"  which is   {eqn.primitive.name}({operands}) at {source.describe(eqn.position)}")
             eqn = next((made_by[v] for v in eqn.invars if v in made_by), None)
-        reached = self._arguments_behind(tracer.var, made_by)
+        reached = self._arguments_behind(tracer._var, made_by)
         if reached:
             names = self.debug_info.arg_names
             shown = [names[i] if i < len(names) else f"number {i}" for i in reached]

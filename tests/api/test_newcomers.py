@@ -1,0 +1,104 @@
+"""What JAX users try first and must not be wrong about."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import traceback
+
+import numpy as np
+import pytest
+
+import xtrace as xt
+import xtrace.numpy as xnp
+from xtrace.core import config, errors, source
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [lambda x: float(x) * x, lambda x: math.exp(-x) * x, lambda x: complex(x).real * x, lambda x: x.tolist() * x],
+)
+@pytest.mark.parametrize("differentiate", [xt.grad, xt.hessian, lambda f: lambda x: xt.jvp(f, (x,), (1.0,))])
+def test_numbers_of_differentiated_values_are_refused(fun, differentiate):
+    with pytest.raises(errors.ConcretizationTypeError):
+        differentiate(fun)(1.0)
+    with pytest.raises(errors.TracerArrayConversionError):
+        differentiate(lambda x: (np.asarray(x) * x).sum())(1.0)
+
+
+def test_truth_and_integers_of_differentiated_values_are_theirs():
+    assert float(xt.grad(lambda x: x * x if x > 0 else x)(2.0)) == 4.0
+    assert float(xt.grad(lambda x: int(x) * x)(2.0)) == 2.0
+    assert float(xt.grad(lambda x: x.item() * x)(3.0)) == 3.0
+    assert float(xt.grad(lambda x: [x, 2 * x][int(x) % 2])(1.0)) == 2.0
+
+
+def test_methods_of_tracers_are_not_hidden_by_their_fields():
+    assert float(xt.jit(lambda x: x.var())(xnp.array([1.0, 3.0]))) == 1.0
+
+
+@pytest.mark.parametrize("transform", [xt.jit, xt.grad, lambda f: xt.jit(xt.grad(f))])
+def test_format_specifications_need_a_number(transform):
+    with pytest.raises(TypeError, match="unsupported format string passed to"):
+        transform(lambda x: (f"{x:.2f}", x)[1])(1.0)
+    assert float(transform(lambda x: (f"{x}", x)[1])(1.0)) == 1.0
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        xt.grad(lambda x: x**2),
+        xt.grad(xnp.tanh),
+        xt.jit(xt.grad(lambda x: xnp.sin(x) * x)),
+        xt.grad(lambda x: 2.0),
+        lambda x: xt.jvp(lambda x: x**2, (x,), (1.0,))[1],
+        xt.grad(lambda x: xnp.where(x > 0, x, 0.0) * 3),
+    ],
+)
+def test_gradients_of_python_numbers_are_weakly_typed(gradient):
+    assert gradient(3.0).weak_type and not gradient(np.float32(3)).weak_type
+
+
+def test_donated_arrays_say_that_they_are_gone():
+    x = xnp.ones(3)
+    xt.jit(lambda x: x + 1, donate_argnums=0)(x)
+    for use in (lambda: x * 2, lambda: x[::-1], lambda: xnp.sin(x)):
+        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]\."):
+            use()
+
+
+def test_debug_nans():
+    f = xt.jit(lambda x: xnp.log(x) + 1)
+    with xt.debug_nans(True):
+        assert float(f(1.0)) == 1.0
+        for call in (lambda: f(-1.0), lambda: xnp.log(-1.0)):
+            with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in"):
+                call()
+    assert math.isnan(f(-1.0))
+    with xt.debug_infs(True), pytest.raises(FloatingPointError, match=r"\(inf\)"):
+        xnp.log(0.0)
+
+
+def layer(x, w):
+    return x @ w
+
+
+def test_tracebacks_show_the_users_calls():
+    model = xt.jit(lambda x, w: layer(x, w).sum())
+    with pytest.raises(TypeError) as caught:
+        xt.grad(model)(xnp.ones(3), xnp.ones(4))
+    frames = [f for f in traceback.extract_tb(caught.value.__traceback__) if not source.is_own_file.get(f.filename)]
+    assert [f.name for f in frames][-2:] == ["<lambda>", "layer"]
+    own = [f for f in traceback.extract_tb(caught.value.__traceback__) if source.is_own_file.get(f.filename)]
+    assert {f.name for f in own} == {"wrapper"}
+    with config.traceback_filtering("off"):
+        with pytest.raises(TypeError) as caught:
+            model(xnp.ones(3), xnp.ones(4))
+    assert any(f.name == "dot_general" or f.name == "matmul" for f in traceback.extract_tb(caught.value.__traceback__))
+
+
+def test_the_runtime_is_quiet():
+    code = "import xtrace as xt, xtrace.numpy as xnp\nx = xnp.ones(3)\nxt.jit(lambda x: x + 1, donate_argnums=0)(x)\ntry:\n    x * 2\nexcept RuntimeError as e:\n    print(e)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("Array has been deleted with shape=float32[3].\n", "")
