@@ -99,6 +99,37 @@ def test_tracebacks_show_the_users_calls():
 
 
 def test_the_runtime_is_quiet():
-    code = "import xtrace as xt, xtrace.numpy as xnp\nx = xnp.ones(3)\nxt.jit(lambda x: x + 1, donate_argnums=0)(x)\ntry:\n    x * 2\nexcept RuntimeError as e:\n    print(e)"
+    code = """
+import xtrace as xt, xtrace.numpy as xnp
+x = xnp.ones(3)
+xt.jit(lambda x: x + 1, donate_argnums=0)(x)
+try:
+    x * 2
+except RuntimeError as e:
+    print(e)
+"""
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (result.stdout, result.stderr) == ("Array has been deleted with shape=float32[3].\n", "")
+
+
+def test_tracers_print_as_jaxs_do():
+    seen = []
+
+    def look(x):
+        seen.append(repr(x))
+        return x * 1.0
+
+    xt.grad(look)(3.0)
+    xt.vmap(look)(xnp.ones((2, 3)))
+    xt.jvp(look, (3.0,), (1.0,))
+    xt.jit(look)(xnp.ones(2))
+    xt.vmap(xt.grad(look))(xnp.ones(2))
+    xt.jit(xt.grad(look))(3.0)
+    assert seen == [  # as JAX 0.12 prints them
+        "GradTracer(primal=3.0, typeof(tangent)=f32[])",
+        "VmapTracer(aval=float32[3], batched=float32[2,3])",
+        "JVPTracer(primal=3.0, tangent=1.0)",
+        "JitTracer(float32[2])",
+        "GradTracer(primal=VmapTracer(aval=float32[], batched=float32[2]), typeof(tangent)=f32[])",
+        "GradTracer(primal=JitTracer(~float32[]), typeof(tangent)=f32[])",
+    ]

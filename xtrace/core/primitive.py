@@ -92,6 +92,8 @@ class Primitive:
     lower_on: dict[str, Callable[..., Any]] | None = None
     #: (avals, params) -> set of effects, for primitives that have any.
     effects: Callable[..., frozenset[Any]] | None = None
+    #: Params kept out of `str(jaxpr)` where they are empty tuples.
+    hidden_where_empty: frozenset[str] = frozenset()
     #: Params kept out of `str(jaxpr)`.
     hidden_params: frozenset[str] = frozenset()
     #: params -> what `str(jaxpr)` shows of them, where that takes more than leaving some out.

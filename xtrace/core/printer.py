@@ -139,7 +139,8 @@ class _Printer:
     def params(self, eqn: JaxprEqn, names: _Names, indent: int, offset: int) -> str:
         hidden = eqn.primitive.hidden_params
         params = eqn.params if eqn.primitive.shown_params is None else eqn.primitive.shown_params(eqn.params)
-        shown = {k: v for k, v in sorted(params.items()) if k not in hidden and not (k == "name_stack")}
+        where_empty = eqn.primitive.hidden_where_empty
+        shown = {k: v for k, v in sorted(params.items()) if k not in hidden and not (v == () and k in where_empty)}
         if eqn.primitive.prints_as_call:
             shown = {k: shown.pop(k) for k in ("name", "jaxpr") if k in shown} | shown
         elif eqn.primitive.holds_jaxprs and "name" in shown:

@@ -127,14 +127,8 @@ class Tracer:
         """The array behind this tracer where there is one (eager grad or vmap of an unmapped value), else None."""
         return None
 
-    def contents(self) -> list[tuple[str, Any]]:
-        """What printing shows of the tracer beside its aval."""
-        return []
-
     def __repr__(self) -> str:
-        weak = "~" if self.aval.weak_type else ""
-        shown = f"{type(self).__name__}<{weak}{self.aval.str_short()}>"
-        return "\n".join([f"{shown} with", *(f"  {k} = {v!r}" for k, v in c)]) if (c := self.contents()) else shown
+        return f"{type(self).__name__}({self.aval})"
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -80,6 +80,7 @@ def _broadcast_aval(
 
 
 broadcast_in_dim_p = Primitive("broadcast_in_dim", _broadcast_aval)
+broadcast_in_dim_p.hidden_where_empty = frozenset(["broadcast_dimensions"])
 broadcast_in_dim_p.hidden_params = frozenset(["sharding", "shape"])
 
 

@@ -32,8 +32,8 @@ class BatchTracer(Tracer):
         self.dim = dim
         self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
 
-    def contents(self) -> list[tuple[str, Any]]:
-        return [("val", self.val), ("batch_dim", self.dim)]
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={shaped(self.val)})"
 
 
 class BatchTrace(Trace):

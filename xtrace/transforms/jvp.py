@@ -30,8 +30,8 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
-    def contents(self) -> list[tuple[str, Any]]:
-        return [("primal", self.primal), ("tangent", self.tangent)]
+    def __repr__(self) -> str:
+        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
 
 
 class JVPTrace(Trace):

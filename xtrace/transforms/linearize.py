@@ -123,6 +123,9 @@ class LinearizeTracer(JVPTracer):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.tangent.aval.str_short()})"
+
 
 class LinearizeTrace(Trace):
     """Runs operations on primals and records their linearization on `tape`."""
