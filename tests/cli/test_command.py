@@ -104,7 +104,24 @@ def test_run_mistakes(xtrace):
 def test_a_script_that_raises(xtrace):
     (xtrace.folder / "script.py").write_text("import model\n\nmodel.broken(1)\n")
     where = xtrace.folder / "model.py"
-    fails(xtrace("run", "script.py"), f"{where}:6: ValueError: the model is broken")
+    result = xtrace("run", "script.py")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"xtrace: error: {where}:6: ValueError: the model is broken\n"
+        "Traceback (most recent call last):\n"
+        '  File "script.py", line 3, in <module>\n'
+        "    model.broken(1)\n"
+        f'  File "{where}", line 6, in broken\n'
+        '    raise ValueError("the model is broken\\nsecond line")\n'
+        "ValueError: the model is broken\n"
+        "second line\n"
+    )
+    (xtrace.folder / "traced.py").write_text("import jax\n\n\n@jax.jit\ndef f(x):\n    return int(x)\n\n\nf(1.0)\n")
+    result = xtrace("run", "traced.py")
+    assert [line.strip() for line in result.stderr.splitlines() if line.startswith("  File")] == [
+        'File "traced.py", line 9, in <module>',
+        'File "traced.py", line 6, in f',
+    ]
     result = xtrace("run", "--traceback", "script.py")
     assert result.returncode == 2
     assert result.stderr.startswith("Traceback (most recent call last):")

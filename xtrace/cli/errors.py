@@ -13,14 +13,12 @@ import xtrace.lowering
 import xtrace.runtime
 
 # lowering and runtime lie beside the package in a clone and inside it once installed.
-_OWN = tuple(
+_PACKAGE = tuple(
     f"{Path(folder).resolve()}{os.sep}"
-    for folder in (
-        Path(__file__).parents[1],
-        *xtrace.lowering.__path__,
-        *xtrace.runtime.__path__,
-        *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")),
-    )
+    for folder in (Path(__file__).parents[1], *xtrace.lowering.__path__, *xtrace.runtime.__path__)
+)
+_OWN = _PACKAGE + tuple(
+    f"{Path(sysconfig.get_path(kind)).resolve()}{os.sep}" for kind in ("stdlib", "purelib", "platlib")
 )
 
 
@@ -63,9 +61,32 @@ def _gist(message: str) -> str:
     return " ".join([first, *(line for line in rest if line.startswith("Instead:"))])
 
 
-def report(error: BaseException, with_traceback: bool) -> int:
-    """Print the error to stderr; returns the exit status."""
+def report(error: BaseException, with_traceback: bool, with_call_chain: bool = False) -> int:
+    """Print the error to stderr; returns the exit status.
+
+    Args:
+      error: what was raised.
+      with_traceback: print the whole traceback first.
+      with_call_chain: follow the line with Python's report of the error, less the frames that are this package's.
+    """
     if with_traceback:
         traceback.print_exception(error)
     print(f"xtrace: error: {describe(error)}", file=sys.stderr)
+    if with_call_chain and not with_traceback and not isinstance(error, CommandError):
+        print(_call_chain(error), end="", file=sys.stderr)
     return 2
+
+
+def _call_chain(error: BaseException) -> str:
+    """The traceback of the error, and of those it came from, without the frames of this package and of the importer."""
+    told = traceback.TracebackException.from_exception(error)
+    pending = [told]
+    while pending:
+        part = pending.pop()
+        part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if not _internal(frame.filename)])
+        pending += [other for other in (part.__cause__, part.__context__, *(part.exceptions or ())) if other is not None]
+    return "".join(told.format())
+
+
+def _internal(filename: str) -> bool:
+    return filename.startswith("<frozen ") or str(Path(filename).resolve()).startswith(_PACKAGE)

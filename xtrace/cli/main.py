@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
       argv: the arguments after the program's name; those of this process by default.
 
     Returns:
-      The exit status: 0, or 2 after a line on stderr that says what was wrong.
+      The exit status: 0 (of `run`, the script's), or 2 after a line on stderr that says what was wrong.
     """
     args = parser().parse_args(argv)
     try:
@@ -61,4 +61,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        return errors.report(error, args.traceback)
+        return errors.report(error, args.traceback, with_call_chain=args.command == run.NAME)

@@ -2,6 +2,8 @@
 
 xtrace run train.py --epochs 3
 xtrace run -m package.module --epochs 3
+
+An error that the script doesn't catch is one line, then its calls and its whole message; the exit status is 2.
 """
 
 from __future__ import annotations
