@@ -254,3 +254,47 @@ def test_clip_and_round():
         xnp.round(xnp.arange(3), -1)
     with pytest.raises(TypeError, match="Integers cannot be raised to negative powers, got a base of dtype int32"):
         xnp.arange(3) ** -1
+
+
+def test_shapes_of_different_ranks_that_do_not_broadcast():
+    for f in (xnp.add, xnp.power, xnp.less, xnp.arctan2, xnp.logaddexp):
+        with pytest.raises(ValueError, match=r"Incompatible shapes for broadcasting: .*shapes=\[\(3, 4\), \(5,\)\]"):
+            f(xnp.ones((3, 4)), xnp.ones(5))
+        with pytest.raises(TypeError, match="incompatible shapes for broadcasting"):
+            f(xnp.ones((3, 4)), xnp.ones((3, 5)))
+
+
+def test_pythons_round():
+    # Without ndigits an integer, as of Python's numbers; recorded from JAX.
+    for x, value in ((2.6, 3), (2.5, 2), ([2.6, 3.5], [3, 4]), (xnp.float16(2.5), 2), (7, 7), (xnp.int8(3), 3)):
+        out = round(xnp.array(x))
+        assert (out.dtype, out.weak_type, out.tolist()) == (xnp.int32, False, value)
+    out = round(xnp.array(2.66), 1)
+    assert (out.dtype, out.weak_type, float(out)) == (xnp.float32, True, pytest.approx(2.7))
+    assert round(xnp.array([2.6]), 0).dtype == xnp.float32
+
+
+@pytest.mark.parametrize("base", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32"])
+@pytest.mark.parametrize("exponent", [2, np.uint8(2), np.int32(2), np.array(2), "int8", "int32", "uint32"])
+def test_a_known_integer_exponent_keeps_the_dtype(base, exponent):
+    exponent = xnp.asarray(2, exponent) if isinstance(exponent, str) else exponent
+    x = xnp.arange(1, 4).astype(base)
+    for out in (x**exponent, xnp.power(x, exponent), xt.jit(lambda x: x**exponent)(x)):
+        assert (out.dtype, out.tolist()) == (base, [1, 4, 9])
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "result"),
+    [("int8", "int32", "int32"), ("int16", "uint32", "int32"), ("uint32", "int8", "int32"), ("uint8", "int8", "int16"),
+     ("bool", "uint8", "uint8"), ("int8", "bool", "int8"), ("int8", "float16", "float16")],
+)  # fmt: skip
+def test_arrays_of_exponents_promote(base, exponent, result):
+    assert (xnp.ones(3, base) ** xnp.ones(3, exponent)).dtype == result
+
+
+def test_known_exponents_of_bases_that_are_not_floats():
+    assert (xnp.array([True, False]) ** xnp.uint32(3)).dtype == xnp.int32
+    for exponent in (-1, np.int8(-1), xnp.int8(-1)):
+        for base in ("bool", "int8", "uint32"):
+            with pytest.raises(TypeError, match="Integers cannot be raised to negative powers"):
+                xnp.ones(3, base) ** exponent

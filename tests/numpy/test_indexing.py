@@ -331,3 +331,16 @@ def test_item_assignment_says_what_to_write(index: object, shown: str) -> None:
     for attempt in (lambda x: x.__setitem__(index, 5), xt.jit(lambda x: x.__setitem__(index, 5))):
         with pytest.raises(TypeError, match=re.escape(f"x = {shown}")):
             attempt(xt.device_put(X))
+
+
+def test_updates_with_lists_and_tuples():
+    x = xt.numpy.arange(4.0)
+    assert x.at[:2].set([7, 8]).tolist() == [7, 8, 2, 3]
+    assert x.at[:3].multiply((1, 2, 3)).tolist() == [0, 2, 6, 3]
+    assert x.at[:2].power((2, 3)).tolist() == [0, 1, 2, 3]
+    assert xt.numpy.zeros((2, 2)).at[:].set([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+    assert xt.jit(lambda v: x.at[:2].set([v, 2.0]))(3.0).tolist() == [3, 2, 2, 3]
+    with pytest.raises(ValueError, match="None is not a valid value"):
+        x.at[:2].set(None)
+    with pytest.raises(TypeError, match="'a'"):
+        x.at[:2].set(["a", 2])

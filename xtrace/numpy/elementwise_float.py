@@ -228,7 +228,7 @@ def _rounded(x: Any, decimals: int) -> Any:
         return _round_even(x)
     if decimals > np.log10(float(dtypes.finfo(dtype).max)):
         return x  # 10**decimals is infinite in this dtype, and its numbers have fewer decimals than that
-    factor = scalar(10.0**decimals, x)
+    factor = weak_scalar(10.0**decimals, x)
     return lax.div(_round_even(lax.mul(x, factor)), factor)
 
 

@@ -18,6 +18,7 @@ from xtrace.numpy.elementwise import refuse_complex
 from xtrace.numpy.promotion import check_arraylike, operand, promote
 from xtrace.numpy.scalars import number, pick, scalar, weak_scalar, widen
 from xtrace.numpy.ufuncs import Binary, unary
+from xtrace.runtime.jaxlib_api import ArrayImpl
 
 # ---------------------------------------------------------------------------------------------------------------
 # Division
@@ -221,13 +222,14 @@ def power(x1: Any, x2: Any, /) -> Any:
     """x1 ** x2, elementwise.
 
     Args:
-      x1, x2: arrays that broadcast against each other. A Python integer as `x2` is a repeated multiplication.
+      x1, x2: arrays that broadcast against each other. An integer as `x2`, Python's or a 0-dimensional array whose
+        value is known, is a repeated multiplication and keeps the dtype of `x1`.
 
     Returns:
       An array of the common dtype.
 
     Raises:
-      TypeError: integers are raised to a negative Python integer.
+      TypeError: integers are raised to a negative integer that is known.
 
     Example:
       >>> import xtrace.numpy as xnp
@@ -235,21 +237,21 @@ def power(x1: Any, x2: Any, /) -> Any:
       (Array([0, 1, 4, 9], dtype=int32), Array([1., 2., 4.], dtype=float32))
     """
     check_arraylike("power", x1, x2)
-    if isinstance(x2, (int, np.integer, np.bool_)):
-        x1 = operand(x1)
-        if isinstance(x2, (int, np.bool_)) or _keeps_dtype(x1, x2):
-            if dtypes.is_integer(shaped(x1).dtype) and x2 < 0:
-                raise TypeError(
-                    f"Integers cannot be raised to negative powers, got a base of dtype {shaped(x1).dtype} and the "
-                    f"exponent {x2}: convert the base to float"
-                )
-            return _integer_power(x1, int(x2))
+    if isinstance(x2, (int, np.integer, np.bool_)) or _is_known_integer(x2):
+        x1, exponent = operand(x1), int(x2)
+        base = shaped(x1).dtype
+        if exponent < 0 and not dtypes.is_inexact(base):
+            raise TypeError(
+                f"Integers cannot be raised to negative powers, got a base of dtype {base} and the exponent "
+                f"{exponent}: convert the base to float"
+            )
+        return _integer_power(x1, exponent)
     return _power.function(x1, x2)
 
 
-def _keeps_dtype(x: Any, number: Any) -> bool:
-    aval = shaped(x)
-    return bool(dtypes.is_inexact(aval.dtype) or dtypes.result_type(aval.dtype, number.dtype) == aval.dtype)
+def _is_known_integer(x: Any) -> bool:
+    """Whether `x` is a 0-dimensional integer array whose value is known: its dtype doesn't widen the base's then."""
+    return isinstance(x, (ArrayImpl, np.ndarray)) and x.ndim == 0 and dtypes.is_integer(x.dtype)
 
 
 def _whole_power(x: Any, y: int) -> Any:

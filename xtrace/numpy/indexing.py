@@ -200,7 +200,10 @@ def modify(
     parsed = index_parsing.parse(
         shaped(x).shape, idx, wrap_negative_indices, parsed_mode is CLIP or parsed_mode is PROMISE
     )
-    promotion.check_arraylike(f"array.at[...].{name}", x, y)
+    if not promotion.is_arraylike(y):  # a list or tuple of numbers
+        from xtrace.numpy import creation
+
+        y = creation.asarray(y)
     options = (parsed_mode, bool(unique_indices), bool(indices_are_sorted), bool(wrap_negative_indices))
     if type(y) is int and not -(2**31) <= y < 2**31 and dtypes.is_integer(x.dtype):
         info = dtypes.iinfo(x.dtype)

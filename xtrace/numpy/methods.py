@@ -140,7 +140,8 @@ def _contains(self: Any, item: Any) -> bool:
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
-    return _numpy("round")(self, 0 if ndigits is None else ndigits)
+    # As with Python's numbers: without ndigits the result is an integer.
+    return _numpy("round")(self, 0).astype(int) if ndigits is None else _numpy("round")(self, ndigits)
 
 
 _OWN: dict[str, Any] = {

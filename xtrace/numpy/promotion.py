@@ -84,11 +84,11 @@ def check_rank_promotion(name: str, found: list[tuple[int, ...]]) -> None:
 
 
 def check_broadcast(name: str, found: list[tuple[int, ...]]) -> None:
-    """Raise TypeError, with the shapes as they were given, where they don't broadcast together."""
+    """Raise ValueError, with the shapes as they were given, where those of different ranks don't broadcast together."""
     rank = max(map(len, found))
     for sizes in zip(*[(1,) * (rank - len(s)) + s for s in found]):
         if len({d for d in sizes if d != 1}) > 1:
-            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, found))}.")
+            raise ValueError(f"Incompatible shapes for broadcasting: {name} got shapes={found}.")
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:
