@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -133,3 +134,64 @@ def test_tracers_print_as_jaxs_do():
         "GradTracer(primal=VmapTracer(aval=float32[], batched=float32[2]), typeof(tangent)=f32[])",
         "GradTracer(primal=JitTracer(~float32[]), typeof(tangent)=f32[])",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (ValueError, lambda: xt.jit(lambda x: bool(x))(xt.numpy.ones((3, 4)))),
+        (ValueError, lambda: xt.jit(lambda x: bool(x))(xt.numpy.ones(0))),
+        (xt.errors.TracerBoolConversionError, lambda: xt.jit(lambda x: bool(x))(xt.numpy.ones(1))),
+        (ValueError, lambda: xt.vjp(lambda x: x * 2, 1.0)[1](1)),
+        (ValueError, lambda: xt.vjp(lambda x: x * 2, xt.numpy.float16(1))[1](1.0)),
+        (ValueError, lambda: xt.linearize(lambda x: x * 2, 1.0)[1](1)),
+        (ValueError, lambda: xt.linearize(lambda x: x * 2, 1.0)[1](xt.numpy.ones(2))),
+        (TypeError, lambda: xt.linearize(lambda x: x * 2, 1.0)[1]((1.0,))),
+        (TypeError, lambda: xt.jvp(lambda x: x * 2, [1.0], (1.0,))),
+        (ValueError, lambda: xt.random.fold_in(xt.random.key(0), "a")),
+        (ValueError, lambda: xt.random.fold_in(xt.random.key(0), None)),
+        (IndexError, lambda: xt.numpy.swapaxes(xt.numpy.ones(3), 0, 1)),
+        (TypeError, lambda: xt.numpy.promote_types("a", "b")),
+    ],
+)
+def test_classes_of_errors(error, call):
+    with pytest.raises(error) as caught:
+        call()
+    assert error is not ValueError or not isinstance(caught.value, TypeError)
+
+
+def test_conversions_to_64_bits_warn_where_they_are_off():
+    x = xt.numpy.arange(4.0)
+    for dtype in (xt.numpy.float64, "int64", "complex128"):
+        with pytest.warns(UserWarning, match="Explicitly requested dtype .*(64|128) in astype"):
+            x.astype(dtype)
+    with pytest.warns(UserWarning, match="Explicitly requested dtype float64 in view"):
+        x.view("float64")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.astype(float).dtype == "float32" and x.astype(int).dtype == "int32"
+
+
+def test_weak_types_of_results():
+    lax, xnp = xt.lax, xt.numpy
+    weak = {
+        "int": lax.while_loop(lambda x: x < 3, lambda x: x + 1, 1),
+        "position": xnp.unravel_index(5, (2, 3))[0],
+        "gcd": xnp.gcd(12, 18),
+        "array of position": xnp.unravel_index(xnp.int32(5), (2, 3))[0],
+        "widened": lax.while_loop(lambda x: x < 3, lambda x: x + 1.0, 1),
+        "widened fori": lax.fori_loop(0, 3, lambda i, x: x + 1.0, 1),
+        "widened scan": lax.scan(lambda c, _: (c + 1.0, c), 1, None, length=2)[0],
+    }  # recorded from JAX
+    assert {name: x.weak_type for name, x in weak.items()} == {
+        "int": True, "position": True, "gcd": True, "array of position": False,
+        "widened": False, "widened fori": False, "widened scan": False,
+    }  # fmt: skip
+    assert weak["widened"].dtype == weak["widened fori"].dtype == weak["widened scan"].dtype == "float32"
+
+
+def test_containers_and_unmapped_results():
+    values, positions = out = xt.lax.top_k(xt.numpy.arange(4.0), 2)
+    assert isinstance(out, list) and values.tolist() == [3, 2] and positions.tolist() == [3, 2]
+    assert xt.vmap(lambda x: 3, out_axes=None)(xt.numpy.ones(2)) == 3
+    assert type(xt.vmap(lambda x: 3, out_axes=None)(xt.numpy.ones(2))) is int

@@ -313,10 +313,6 @@ def _check_cotangent(ct: Any, aval: ShapedArray, i: int) -> Any:
         return Zero(wanted)
     got = shaped(ct)
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
-        if got.shape == wanted.shape and got.weak_type and dtypes.kind(got.dtype) in "iuf":
-            from xtrace.lax import shapes
-
-            return shapes.convert_element_type(ct, wanted.dtype)
         raise ValueError(
             f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got {got.str_short()}, but expected "
             f"{wanted.str_short()} because the corresponding output {i} of the function had type {aval.str_short()}"
@@ -412,6 +408,11 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
             )
     leaves, tree = _flatten(tuple(primals))
     tangent_leaves, tangent_tree = _flatten(tuple(tangents))
+    if isinstance(primals, list) != isinstance(tangents, list):
+        raise TypeError(
+            "primal and tangent arguments to jvp must have the same tree structure; primals are a "
+            f"{type(primals).__name__}, tangents a {type(tangents).__name__}"
+        )
     if tree != tangent_tree:
         raise TypeError(
             f"primal and tangent arguments to jvp must have the same tree structure; primals have {tree}, tangents "
@@ -459,8 +460,13 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     def f_jvp(*tangents: Any) -> Any:
         given, given_tree = _flatten(tangents)
         if given_tree != tree:
-            raise ValueError(f"linearized function called with tangents of structure {given_tree}, expected {tree}")
-        checked = [_check_tangent("the linearized function", _Typed(a), t) for a, t in zip(avals, given)]
+            raise TypeError(f"linearized function called with tangents of structure {given_tree}, expected {tree}")
+        try:
+            checked = [_check_tangent("the linearized function", _Typed(a), t) for a, t in zip(avals, given)]
+        except TypeError as error:
+            raise ValueError(
+                f"linearized function called on tangent values inconsistent with the original primal values: {error}"
+            ) from None
         inputs = [t for t, d in zip(checked, differentiated) if d]
         results = iter(eval_jaxpr(jaxpr, (), *residuals, *inputs))
         full = [zero_tangent(o) if type(t) is Zero else next(results) for o, t in zip(outs, lin.outs)]

@@ -123,7 +123,7 @@ def _results(
                     f"vmap has mapped output but out_axes is None: {signature.result_names(out_tree)[i]} of "
                     f"{signature.fun_name(fun)} depends on mapped arguments; give it an axis in out_axes"
                 )
-            results.append(as_array(out))
+            results.append(out)  # as the function returned it
             continue
         rank = shaped(out).ndim + (d is None)
         if not -rank <= wanted < rank:

@@ -84,7 +84,9 @@ def _call_chain(error: BaseException) -> str:
     while pending:
         part = pending.pop()
         part.stack = traceback.StackSummary.from_list([frame for frame in part.stack if not _internal(frame.filename)])
-        pending += [other for other in (part.__cause__, part.__context__, *(part.exceptions or ())) if other is not None]
+        pending += [
+            other for other in (part.__cause__, part.__context__, *(part.exceptions or ())) if other is not None
+        ]
     return "".join(told.format())
 
 

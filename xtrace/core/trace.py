@@ -168,6 +168,11 @@ class Tracer:
         raise getattr(errors, error)(self, **details)
 
     def __bool__(self) -> bool:
+        if self.aval.size != 1:  # as of an array whose values are known
+            raise ValueError(
+                f"The truth value of an array of shape {self.aval.shape} is ambiguous: only arrays of one element have "
+                "one. Use a.any(), a.all(), or a.size > 0."
+            )
         return bool(self._concrete("TracerBoolConversionError"))
 
     def __index__(self) -> int:

@@ -154,7 +154,7 @@ top_k_p = Primitive("top_k", _top_k_avals)
 top_k_p.multiple_results = True
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """The k greatest elements along a dimension, greatest first, and their positions.
 
     Args:
@@ -164,7 +164,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
       is_stable: whether equals come in the order of their positions.
 
     Returns:
-      (values, positions): arrays with k elements along `axis`; positions are int32.
+      [values, positions]: arrays with k elements along `axis`; positions are int32.
 
     Raises:
       ValueError: a k that is negative or greater than the dimension, a complex operand.
@@ -177,10 +177,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
     ndim = shaped(operand).ndim
     if not ndim:
         raise TypeError("top_k needs an array of at least one dimension, got a scalar")
-    values, positions = top_k_p.bind(
-        operand, axis=_dimension(ndim, axis, "top_k"), is_stable=bool(is_stable), k=operator.index(k)
-    )
-    return values, positions
+    dimension = _dimension(ndim, axis, "top_k")
+    return list(top_k_p.bind(operand, axis=dimension, is_stable=bool(is_stable), k=operator.index(k)))
 
 
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, **params: Any) -> Any:

@@ -11,6 +11,7 @@ from xtrace.core import dtypes
 from xtrace.core.composite import composite
 from xtrace.numpy import manipulation
 from xtrace.numpy.arguments import as_array, canonical_axis
+from xtrace.numpy.dtypes import canonical
 
 
 def _weights(bitorder: str) -> np.ndarray:
@@ -107,7 +108,7 @@ def view(x: Any, dtype: Any) -> Any:
     """
     if dtype is None:
         return x
-    new = dtypes.canonical_dtype(dtype)
+    new = canonical(dtype, "view")
     old = x.aval.dtype
     if new == old:
         return x

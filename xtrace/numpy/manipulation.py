@@ -21,6 +21,7 @@ from xtrace.numpy.arguments import (
     common_shape,
     infer_size,
 )
+from xtrace.numpy.dtypes import canonical
 
 # -- reshape -----------------------------------------------------------------------------------------------------
 
@@ -561,7 +562,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     Array([0., 1., 2.], dtype=float32)
     """
     x = as_array("astype", x)
-    new = dtypes.canonical_dtype(float if dtype is None else dtype)
+    new = canonical(float if dtype is None else dtype, "astype")
     old = x.aval.dtype
     if dtypes.kind(new) == "b" and old != new:
         out = lax.ne(x, old.type(0))

@@ -14,6 +14,7 @@ from xtrace.core import dtypes, errors
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
 from xtrace.numpy.arguments import as_array, canonical_shape
+from xtrace.numpy.scalars import weak_scalar
 from xtrace.runtime import transfers
 
 # -- helpers -----------------------------------------------------------------------------------------------------
@@ -113,8 +114,8 @@ def _coordinates(flat: Any, shape: tuple[int, ...]) -> list[Any]:
     out = []
     stride = 1
     for d in reversed(shape):
-        i = flat if stride == 1 else lax.div(flat, flat.dtype.type(stride))
-        out.append(i if stride * d == math.prod(shape) else lax.rem(i, flat.dtype.type(d)))
+        i = flat if stride == 1 else lax.div(flat, weak_scalar(stride, flat))
+        out.append(i if stride * d == math.prod(shape) else lax.rem(i, weak_scalar(d, flat)))
         stride *= d
     return out[::-1]
 
@@ -176,13 +177,12 @@ def _unravel(x: Any, shape: tuple[int, ...]) -> list[Any]:
     total = math.prod(shape)
     if not total:
         raise ValueError(f"unravel_index: an array of shape {shape} has no elements")
-    one = x.dtype.type
     limit = int(dtypes.iinfo(x.dtype).max)
     if dtypes.kind(x.dtype) == "i" and total <= limit:
-        x = lax.select_n(lax.lt(x, lax.full_like(x, 0)), x, lax.add(x, lax.full_like(x, one(total))))
-        x = lax.clamp(one(0), x, one(total - 1))
+        x = lax.select_n(lax.lt(x, lax.full_like(x, 0)), x, lax.add(x, weak_scalar(total, x)))
+        x = lax.clamp(weak_scalar(0, x), x, weak_scalar(total - 1, x))
     elif total - 1 <= limit:
-        x = lax.min(x, lax.full_like(x, one(total - 1)))
+        x = lax.min(x, weak_scalar(total - 1, x))
     return _coordinates(x, shape)
 
 

@@ -272,7 +272,7 @@ def fold_in(key: Any, data: Any) -> Any:
       A key, typed or raw as `key` is.
 
     Raises:
-      ValueError: several keys were given.
+      ValueError: several keys were given, or `data` is text or None.
       TypeError: `data` isn't a scalar.
       OverflowError: a Python int doesn't fit in uint32.
 
@@ -288,6 +288,8 @@ def fold_in(key: Any, data: Any) -> Any:
             raise OverflowError(f"fold_in: Python integer {value} out of bounds for uint32")
         number = np.uint32(value)
     else:
+        if data is None or isinstance(data, (str, bytes)):
+            raise ValueError(f"fold_in: data must be a number, got {data!r}")
         shape = shaped(data).shape
         if shape:
             raise TypeError(

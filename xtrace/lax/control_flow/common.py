@@ -137,8 +137,9 @@ def widened_carry(before: Sequence[ShapedArray], after: Sequence[ShapedArray]) -
     wider = []
     for a, b in zip(before, after):
         if a is not b and a.weak_type and a.shape == b.shape:
-            dtype, weak = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
-            wider.append(ShapedArray(a.shape, dtype, weak))
+            # Strong even where the body's result is weak: a type that the loop chose is no longer the caller's number.
+            dtype, _ = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
+            wider.append(ShapedArray(a.shape, dtype, False))
         else:
             wider.append(a)
     return None if all([w is a for w, a in zip(wider, before)]) else wider
