@@ -167,6 +167,9 @@ def test_conversions_to_64_bits_warn_where_they_are_off():
             x.astype(dtype)
     with pytest.warns(UserWarning, match="Explicitly requested dtype float64 in view"):
         x.view("float64")
+    for name in ("sum", "prod", "mean", "var", "std", "cumsum", "cumprod"):
+        with pytest.warns(UserWarning, match=f"Explicitly requested dtype float64 in {name}"):
+            assert getattr(xt.numpy, name)(xt.numpy.ones(7), dtype="float64").dtype == "float32"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert x.astype(float).dtype == "float32" and x.astype(int).dtype == "int32"

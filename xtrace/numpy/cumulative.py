@@ -11,6 +11,7 @@ from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import cumulative, joining, shapes
 from xtrace.lax import elementwise as el
 from xtrace.numpy.arguments import canonical_axis
+from xtrace.numpy.dtypes import canonical
 from xtrace.numpy.nan_reductions import without_nan
 from xtrace.numpy.reductions import default_integer, filled, operand, refuse_out
 
@@ -32,7 +33,7 @@ def _accumulate(
     if in_place_of_nan is not None and dtypes.is_inexact(aval.dtype):
         a = without_nan(a, in_place_of_nan)
     if dtype is not None:
-        a = shapes.convert(a, dtypes.canonical_dtype(dtype), False)
+        a = shapes.convert(a, canonical(dtype, name), False)
     elif aval.dtype == dtypes.bool_:
         a = shapes.convert(a, dtypes.canonicalize(dtypes.int64), False)
     else:

@@ -23,6 +23,7 @@ from xtrace.lax import reductions as lax_reductions
 from xtrace.lax.subgradients import sqrt_of_sum
 from xtrace.numpy import promotion
 from xtrace.numpy.arguments import canonical_axes, canonical_axis, common_shape
+from xtrace.numpy.dtypes import canonical
 
 _enable_x64 = config.enable_x64.state
 _NARROW_FLOATS = (dtypes.float16, dtypes.bfloat16)
@@ -106,7 +107,7 @@ def _make_plan(spec: Reduction, aval: ShapedArray, axis: Any, dtype: Any, keepdi
     axes = reduction_axes(axis, aval.ndim)
     back = None
     if dtype is not None:
-        used = dtypes.canonical_dtype(dtype)
+        used = dtype
     elif spec.logical:
         used = dtypes.bool_
     else:
@@ -158,6 +159,8 @@ def reduce(
     """A reduction as numpy's functions do it."""
     if out is not None:
         refuse_out(spec.name, out)
+    if dtype is not None:
+        dtype = canonical(dtype, spec.name)
     a = operand(spec.name, a)
     if where is not None:
         if spec.identity is None:
@@ -435,7 +438,7 @@ def mean(
     refuse_out("mean", out)
     a = operand("mean", a)
     aval = shaped(a)
-    result = dtypes.canonicalize(dtypes.to_inexact(aval.dtype)) if dtype is None else dtypes.canonical_dtype(dtype)
+    result = dtypes.canonicalize(dtypes.to_inexact(aval.dtype)) if dtype is None else canonical(dtype, "mean")
     used = computation_dtype(result)
     total = reduce(SUM, a, axis, used, None, keepdims, None, where)
     if where is None:
@@ -509,7 +512,7 @@ def std(
 def variance_dtypes(name: str, dtype: Any, wanted: Any) -> tuple[Any, Any]:
     """(dtype of the computation, dtype of the result) of a variance."""
     if wanted is not None:
-        wanted = dtypes.canonicalize(dtypes.to_inexact(dtypes.as_dtype(wanted)))
+        wanted = dtypes.canonicalize(dtypes.to_inexact(canonical(wanted, name)))
         if dtypes.is_complex(dtype) and not dtypes.is_complex(wanted):
             raise ValueError(
                 f"numpy.{name} of complex elements needs a complex dtype, got {wanted}: "
