@@ -200,13 +200,14 @@ class Body:
         env: dict[Var | Literal, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
         mlir, ip = self.mlir, self.ip
         location, types = mlir.location, mlir.types
+        extended = jaxpr.memo("extended", lambda: (_holds_extended(jaxpr),))[0]
         outer = self.loc
         for eqn in live_eqns(jaxpr):
             primitive = eqn.primitive
             self.loc = loc = location(primitive.name, eqn.position)
             op_name = primitive.lower_op
             if op_name is None or primitive.lower_on is not None:
-                self._equation(eqn, env)
+                self._equation(eqn, env, extended)
                 continue
             # An elementwise operation: most of most programs, so its rule is written out here.
             (outvar,) = eqn.outvars
@@ -220,15 +221,13 @@ class Body:
         self.loc = outer
         return [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
-    def _equation(self, eqn: JaxprEqn, env: dict[Var | Literal, ir.Value]) -> None:
-        """Append one equation's operations by its primitive's rule."""
+    def _equation(self, eqn: JaxprEqn, env: dict[Var | Literal, ir.Value], extended: bool) -> None:
+        """Append one equation's operations by its primitive's rule. extended: some value of the jaxpr is a key."""
         primitive = eqn.primitive
         rule = primitive.lower
         if rule is None or primitive.lower_on is not None:
             rule = _platform_rule(primitive, eqn, self.platforms)
-        if any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)]) and not (
-            primitive.takes_extended or primitive.holds_jaxprs
-        ):
+        if extended and _on_extended(eqn) and not (primitive.takes_extended or primitive.holds_jaxprs):
             rule = _on_physical_arrays
         if primitive.elementwise:
             to = eqn.outvars[0].aval
@@ -319,6 +318,15 @@ def _on_physical_arrays(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
 
     outs = ctx.inline(fun, avals, *flat)
     return outs if primitive.multiple_results else outs[0]
+
+
+def _on_extended(eqn: JaxprEqn) -> bool:
+    return any([v.aval.extended for v in (*eqn.invars, *eqn.outvars)])
+
+
+def _holds_extended(jaxpr: Jaxpr) -> bool:
+    """Whether any equation has operands or results of an extended dtype."""
+    return any([_on_extended(eqn) for eqn in live_eqns(jaxpr)])
 
 
 def _platform_rule(primitive: Primitive, eqn: JaxprEqn, platforms: tuple[str, ...]) -> Callable[..., Any]:

@@ -34,8 +34,13 @@ def _integers(values: Any) -> str:
 
 def precision_config(ctx: Body, precision: Any) -> Any:
     """The attribute `precision_config` of a pair of Precision (None and algorithms: default)."""
-    names = [p.name for p in precision] if type(precision) is tuple else ["DEFAULT", "DEFAULT"]
-    return ctx.mlir.parsed("[" + ", ".join(f"#stablehlo<precision {n}>" for n in names) + "]")
+    key = ("precision", precision if type(precision) is tuple else None)
+    found = ctx.mlir.attributes.get(key)
+    if found is None:
+        names = [p.name for p in precision] if type(precision) is tuple else ["DEFAULT", "DEFAULT"]
+        text = ", ".join(f"#stablehlo<precision {n}>" for n in names)
+        found = ctx.mlir.attributes[key] = ctx.mlir.parsed(f"[{text}]")
+    return found
 
 
 def _algorithm(ctx: Body, eqn: Any, lhs: Any, rhs: Any, out: Any) -> Any:
@@ -81,16 +86,26 @@ def _dot_general(ctx: Body, eqn: Any, lhs: Any, rhs: Any) -> Any:
         product = _outer_product(ctx, lhs, rhs, lhs_aval, rhs_aval, lb, rb, computed)
         return _cast(ctx, product, computed, out.dtype)[0]
     attributes = {
-        "dot_dimension_numbers": ctx.mlir.parsed(
-            f"#stablehlo.dot<lhs_batching_dimensions = {_integers(lb)}, rhs_batching_dimensions = {_integers(rb)}, "
-            f"lhs_contracting_dimensions = {_integers(lc)}, rhs_contracting_dimensions = {_integers(rc)}>"
-        ),
+        "dot_dimension_numbers": _dimension_numbers(ctx, params["dimension_numbers"]),
         "precision_config": precision_config(ctx, precision),
     }
     if algorithm is not None:
         attributes["algorithm"] = algorithm
     result = ctx.op("stablehlo.dot_general", computed, [lhs, rhs], attributes)
     return _cast(ctx, result, computed, out.dtype)[0]
+
+
+def _dimension_numbers(ctx: Body, numbers: Any) -> Any:
+    """The attribute for ((contracting pair), (batch pair)); looked up by the numbers, since its text is long."""
+    key = ("dot", numbers)
+    found = ctx.mlir.attributes.get(key)
+    if found is None:
+        (lc, rc), (lb, rb) = numbers
+        found = ctx.mlir.attributes[key] = ctx.mlir.parsed(
+            f"#stablehlo.dot<lhs_batching_dimensions = {_integers(lb)}, rhs_batching_dimensions = {_integers(rb)}, "
+            f"lhs_contracting_dimensions = {_integers(lc)}, rhs_contracting_dimensions = {_integers(rc)}>"
+        )
+    return found
 
 
 def _outer_product(ctx: Body, lhs: Any, rhs: Any, lhs_aval: Any, rhs_aval: Any, lb: Any, rb: Any, out: Any) -> Any:
