@@ -140,15 +140,15 @@ def _check_method(name: str, method: str) -> None:
         raise ValueError(f"method argument to `{name}` must be one of {{'exact', 'approximate'}}, got {method!r}")
 
 
-#: Rows: coefficients of powers of z, each a polynomial in 1 / (2 a), of the cube root of a gamma number over a.
-_CUBE_ROOT = (
-    (1.0, -0.2237368, -0.01513904),
-    (0.4713941, 0.02607083, -0.008986007),
-    (0.0001348028, 0.01128186, 0.02277679),
-    (-0.008553069, -0.01153761, -0.01323293),
-    (0.00312558, 0.005169654, -0.006950356),
-    (-0.0008426812, 0.00253001, 0.001060438),
-    (9.780499e-05, -0.001450117, 0.001565326),
+#: Coefficients of the cube root of a gamma number over a: a polynomial in z of degree 6, each coefficient one in
+#: 1 / (2 a). The three lines are the terms of that: constant, linear, quadratic.
+_CUBE_ROOT = tuple(
+    zip(
+        (1.0, 0.4713941, 0.0001348028, -0.008553069, 0.00312558, -0.0008426812, 9.780499e-05),
+        (-0.2237368, 0.02607083, 0.01128186, -0.01153761, 0.005169654, 0.00253001, -0.001450117),
+        (-0.01513904, -0.008986007, 0.02277679, -0.01323293, -0.006950356, 0.001060438, 0.001565326),
+        strict=True,
+    )
 )
 
 
