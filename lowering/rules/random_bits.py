@@ -74,7 +74,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def _rounds(ctx: Body, k0: Any, k1: Any, x0: Any, x1: Any, key_shape: Shape, shape: Shape) -> list[Any]:
-    """The 20 rounds. Unrolled: XLA fuses them into one loop, and compiles that sooner than a loop of five steps."""
+    """The 20 rounds, written out: XLA fuses them into one kernel, and compiles it sooner than a loop of five steps."""
     aval, key_aval = _u32(shape), _u32(key_shape)
 
     def op(name: str, x: Any, y: Any, of: ShapedArray = aval) -> Any:
@@ -345,9 +345,19 @@ def _lower_seed(ctx: Body, eqn: Any, seeds: Any) -> Any:
     return _generator(eqn.outvars[0].aval)[0](ctx, seeds, eqn.invars[0].aval)
 
 
+def _computed_once(ctx: Body, out: Any, aval: ShapedArray) -> Any:
+    """Keep the rounds out of what is computed with their result.
+
+    XLA would fuse them into every consumer: a chain of n splits became n! copies of them. Kept apart they also compile
+    several times sooner, and run faster.
+    """
+    return ctx.ops("stablehlo.optimization_barrier", [aval], [out]).results[0]
+
+
 def _lower_split(ctx: Body, eqn: Any, words: Any) -> Any:
     keys = eqn.invars[0].aval
-    return _generator(keys)[1](ctx, words, keys.shape, eqn.params["shape"], eqn.params.get("partitionable", True))
+    out = _generator(keys)[1](ctx, words, keys.shape, eqn.params["shape"], eqn.params.get("partitionable", True))
+    return _computed_once(ctx, out, eqn.outvars[0].aval)
 
 
 def _lower_fold_in(ctx: Body, eqn: Any, words: Any, data: Any) -> Any:
@@ -357,14 +367,16 @@ def _lower_fold_in(ctx: Body, eqn: Any, words: Any, data: Any) -> Any:
     words_shape = (*keys.shape, *keys.dtype.physical_shape)
     dims = [*range(last), last] if keys.shape else [last]
     words = _broadcast(ctx, words, words_shape, (*shape, *keys.dtype.physical_shape), dims)
-    return _generator(keys)[2](ctx, words, shape, data, numbers.shape)
+    out = _generator(keys)[2](ctx, words, shape, data, numbers.shape)
+    return _computed_once(ctx, out, eqn.outvars[0].aval)
 
 
 def _lower_bits(ctx: Body, eqn: Any, words: Any) -> Any:
     keys, params = eqn.invars[0].aval, eqn.params
-    return _generator(keys)[3](
+    out = _generator(keys)[3](
         ctx, words, keys.shape, params["bit_width"], params["shape"], params.get("partitionable", True)
     )
+    return _computed_once(ctx, out, eqn.outvars[0].aval)
 
 
 def _lower_threefry(ctx: Body, eqn: Any, *operands: Any) -> Any:
