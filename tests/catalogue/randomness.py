@@ -73,6 +73,15 @@ DISTRIBUTIONS = [
     _distribution("truncated_normal", (-2, -0.5), (0.5, 2), tolerance=4),
     _distribution("double_sided_maxwell", (-1, 1), _POSITIVE, shape=(3,)),
     _distribution("weibull_min", _POSITIVE, _POSITIVE, shape=(3,)),
+    # Slopes of gamma numbers are in tests/random/test_distributions.py.
+    _distribution("gamma", _POSITIVE, **_ROUNDED),
+    _distribution("loggamma", _POSITIVE, **_ROUNDED),
+    _distribution("beta", _POSITIVE, _POSITIVE, **_ROUNDED),
+    _distribution("chisquare", _POSITIVE, **_ROUNDED),
+    _distribution("t", _POSITIVE, **_ROUNDED),
+    _distribution("f", _POSITIVE, _POSITIVE, **_ROUNDED),
+    _distribution("poisson", (0.5, 20), **_ROUNDED),
+    _distribution("binomial", (5, 50), (0.2, 0.8), **_ROUNDED),
 ]  # fmt: skip
 
 
@@ -80,6 +89,24 @@ def _uniform_samples(draw: Draw) -> Any:
     yield from _of(None, "float32", "float64", "bfloat16")(draw)
     for own in ((), (3,)):
         yield Sample(_key(draw), minval=draw.array(own, "float32", -2, -1), maxval=2.0, shape=(2, 3))
+
+
+def _dirichlet_samples(draw: Draw) -> Any:
+    for dtype in ("float32", "float64"):
+        yield Sample(_key(draw), draw.array((3,), dtype, 0.5, 2))
+        yield Sample(_key(draw), draw.array((2, 3), dtype, 0.5, 2), shape=(4, 2))
+
+
+def _multinomial_samples(draw: Draw) -> Any:
+    for dtype in ("float32", "float64"):
+        p = draw.array((3,), dtype, 0.1, 1)
+        yield Sample(_key(draw), draw.array((), dtype, 5, 30), p / p.sum())
+        yield Sample(_key(draw), draw.array((2,), dtype, 5, 30), p / p.sum(), shape=(3, 2))
+
+
+def _power_samples(draw: Draw) -> Any:
+    for shape in ((3,), (2, 3)):
+        yield Sample(_key(draw), draw.array((), "float32", 1, 3), shape=shape)
 
 
 def _randint_samples(draw: Draw) -> Any:
@@ -118,6 +145,10 @@ def _permutation_samples(draw: Draw) -> Any:
         yield Sample(_key(draw), draw.array((2, 3), dtype), axis=1, independent=True)
 
 
+def _ball(root: Any) -> Any:
+    return lambda key, p, shape: root.random.ball(key, 3, p, shape)
+
+
 _GATHERED = {"differentiable": (1,)}
 CHOICES = [
     Op("random.uniform", _uniform_samples, bad=_NO_KEY),
@@ -126,6 +157,10 @@ CHOICES = [
     Op("random.categorical", _categorical_samples, differentiable=(), bad=_NO_KEY),
     Op("random.choice", _choice_samples, function=_choice, **_GATHERED),
     Op("random.permutation", _permutation_samples, bad=_NO_KEY),
+    Op("random.dirichlet", _dirichlet_samples, bad=_NO_KEY, **_ROUNDED),
+    Op("random.multinomial", _multinomial_samples, bad=_NO_KEY, **_ROUNDED),
+    Op("random.generalized_normal", _power_samples, bad=_NO_KEY, **_ROUNDED),
+    Op("random.ball", _power_samples, function=_ball, **_ROUNDED),
 ]  # fmt: skip
 
 

@@ -64,6 +64,7 @@ EXACT: dict[str, Case] = {
     "choice no replacement": lambda r, k: r.choice(k, 10, (2, 3), replace=False),
     "choice columns": lambda r, k: r.choice(k, GRID, (2,), axis=1),
     "choice columns no replacement": lambda r, k: r.choice(k, GRID, (2,), axis=1, replace=False),
+    "choice weighted": lambda r, k: r.choice(k, 3, (9,), p=RISING),
     "choice weighted no replacement": lambda r, k: r.choice(k, 3, (2,), replace=False, p=RISING),
     "categorical": lambda r, k: r.categorical(k, LOGITS),
     "categorical axis": lambda r, k: r.categorical(k, LOGITS, axis=0, shape=(4, 3)),

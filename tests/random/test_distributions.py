@@ -115,3 +115,23 @@ def test_gamma_slopes():
         q, h = st.gamma(a).cdf(x), 1e-4
         slope = (st.gamma(a + h).ppf(q) - st.gamma(a - h).ppf(q)) / (2 * h)
         np.testing.assert_allclose(xt.grad(lambda a, k=key: random.gamma(k, a))(np.float32(a)), slope, rtol=1e-2)
+
+
+@pytest.mark.skipif(not hasattr(xt.numpy.linalg, "cholesky"), reason="there is no Cholesky decomposition yet")
+def test_normal_vectors():
+    mean, cov = np.array([1.0, -2.0], np.float32), np.array([[2.0, 0.5], [0.5, 1.0]], np.float32)
+    for method in ("cholesky", "eigh", "svd"):
+        x = np.asarray(random.multivariate_normal(random.key(0), mean, cov, (N,), method=method))
+        np.testing.assert_allclose(x.mean(0), mean, atol=0.1)
+        np.testing.assert_allclose(np.cov(x.T), cov, atol=0.15)
+    with pytest.raises(ValueError, match=r"cov.shape == \(3, 3\)"):
+        random.multivariate_normal(random.key(0), mean, np.eye(3))
+
+
+@pytest.mark.skipif(not hasattr(xt.numpy.linalg, "qr"), reason="there is no QR decomposition yet")
+def test_orthogonal_matrices():
+    for n, m in ((3, 3), (5, 3), (3, 5)):
+        q = np.asarray(random.orthogonal(random.key(0), n, (4,), m=m), np.float64)
+        assert q.shape == (4, n, m)
+        small = q @ q.transpose(0, 2, 1) if n <= m else q.transpose(0, 2, 1) @ q
+        np.testing.assert_allclose(small, np.broadcast_to(np.eye(min(n, m)), small.shape), atol=1e-5)
