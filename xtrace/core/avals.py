@@ -38,7 +38,7 @@ class ShapedArray(AbstractValue):
     _table: dict[tuple[Any, ...], ShapedArray] = {}
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None) -> ShapedArray:
-        if type(dtype) is not np.dtype:
+        if not isinstance(dtype, np.dtype):
             dtype = dtypes.as_dtype(dtype)
         key = (shape, dtype, weak_type, sharding)
         try:

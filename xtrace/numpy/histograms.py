@@ -286,7 +286,7 @@ def _histogramdd(columns: tuple[Any, ...], edges: tuple[Any, ...], weights: Any,
     for x, e, size in zip(columns, edges, sizes):
         x, e = promotion.promote_dtypes_inexact(x, e)
         place, within = _bin_of(x, e)
-        flat = el.add(el.mul(flat, red.typed(size, index)), place)
+        flat = el.add(el.mul(flat, red.typed(size, index)), shapes.convert(place, index, False))
         inside = bitwise.bitwise_and(inside, within)
     if weights is None:
         weights = red.filled((n,), red.typed(1, index))
