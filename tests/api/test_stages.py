@@ -86,6 +86,12 @@ def test_compiler_options():
         xt.jit(f, compiler_options={"xla_no_such_option": 1})(X)
 
 
+def test_jitted_functions_are_wrapped():
+    from xtrace.stages import Wrapped
+
+    assert isinstance(xt.jit(f), Wrapped) and not isinstance(f, Wrapped)
+
+
 def test_lowering_for_another_platform():
     text = xt.jit(f).trace(X).lower(lowering_platforms=("tpu",)).as_text()
     assert "stablehlo.sine" in text

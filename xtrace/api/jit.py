@@ -9,8 +9,7 @@ from typing import Any
 
 from xtrace.api import stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import config, dtypes, functions, pytree, pytree_prefixes, signature, source
-from xtrace.core.avals import ShapedArray
+from xtrace.core import functions, pytree, pytree_prefixes, signature, source
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api
@@ -438,4 +437,4 @@ def clear_caches() -> None:
     _fast_cache.clear()
 
 
-__all__ = ["UNSPECIFIED", "JitFunction", "clear_caches", "config", "dtypes", "jit", "jit_composite", "ShapedArray"]
+__all__ = ["UNSPECIFIED", "JitFunction", "clear_caches", "jit", "jit_composite"]

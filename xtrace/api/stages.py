@@ -282,11 +282,13 @@ def eval_shape_call(function: JitFunction, *args: Any, **kwargs: Any) -> Any:
     return trace_call(function, *args, **kwargs).out_info
 
 
-class Wrapped:
-    """Protocol of what jit returns: isinstance(jit(f), Wrapped) is true."""
-
-    def __instancecheck__(self, instance: Any) -> bool:
+class _WrappedType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
         return hasattr(instance, "lower") and hasattr(instance, "trace")
+
+
+class Wrapped(metaclass=_WrappedType):
+    """Protocol of what jit returns: isinstance(jit(f), Wrapped) is true."""
 
 
 CompilerOptions = dict[str, Any]

@@ -24,7 +24,7 @@ from xtrace.transforms.staging import (
     memo_transformed,
     trace_to_jaxpr,
 )
-from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
+from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 
 def bind_under(
@@ -432,7 +432,6 @@ __all__ = [
     "LinearizeTracer",
     "Tape",
     "backward",
-    "instantiate",
     "linearize_flat",
     "linearize_jaxpr",
     "split_linear_jaxpr",
