@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, monitoring
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
@@ -131,6 +131,9 @@ class LoweredProgram:
             num_partitions=arg_shardings[0].num_devices if arg_shardings else 1,
         )
         self.seconds = time.perf_counter() - start
+        monitoring.record_event_duration_secs(
+            "/jax/core/compile/jaxpr_to_mlir_module_duration", self.seconds, fun_name=name
+        )
 
     def _match_donations(self, donated: list[bool], offset: int) -> dict[int, int]:
         """Pair each donated input with an output of its type; warn of those that find none."""
@@ -225,6 +228,9 @@ class Executable:
         compile = client.compile if compile_only else client.compile_and_load
         self.loaded = compile(program.module, devices, options)
         self.seconds = time.perf_counter() - start
+        monitoring.record_event_duration_secs(
+            "/jax/core/compile/backend_compile_duration", self.seconds, fun_name=program.name
+        )
         n = len(program.in_avals)
         in_shardings = placement.arg_shardings or [placement.sharding] * n
         self.in_shardings = [s for s, k in zip(in_shardings, program.kept) if k]

@@ -91,6 +91,7 @@ _LAZY: dict[str, str] = {
 }
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (
+    "api_util",
     "core",
     "custom_derivatives",
     "dtypes",
@@ -99,6 +100,7 @@ _MODULES = (
     "flatten_util",
     "lax",
     "lowering",
+    "monitoring",
     "nn",
     "numpy",
     "random",

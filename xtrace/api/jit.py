@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xtrace.api import stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import functions, pytree, pytree_prefixes, signature, source
+from xtrace.core import functions, monitoring, pytree, pytree_prefixes, signature, source
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api
@@ -222,7 +223,12 @@ class JitFunction:
             return signature.check_results(outs, out_tree, self.name, "jit")
 
         info = DebugInfo(self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun))
-        return TracedProgram(trace_to_jaxpr(flat, call.avals, info), out_trees[0])
+        start = time.perf_counter()
+        jaxpr = trace_to_jaxpr(flat, call.avals, info)
+        monitoring.record_event_duration_secs(
+            "/jax/core/compile/jaxpr_trace_duration", time.perf_counter() - start, fun_name=self.name
+        )
+        return TracedProgram(jaxpr, out_trees[0])
 
     # -- calling -----------------------------------------------------------------------------------------------
 

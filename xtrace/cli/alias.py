@@ -20,13 +20,19 @@ _ALIASED = "jax"
 _REAL = "xtrace"
 
 
+def _real_name(alias: str) -> str:
+    """The module that `alias`, a name in jax, stands for."""
+    own = alias.removeprefix(_ALIASED)
+    return f"{_REAL}.compat{own}" if own == "._src" or own.startswith("._src.") else _REAL + own
+
+
 class _SameModule(importlib.abc.Loader):
     """Loads `jax.x` by handing over the module `xtrace.x`."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         if spec.name == f"{_ALIASED}.version":
             return ModuleType(spec.name, "The version of JAX's public names that xtrace follows.")
-        module = importlib.import_module(_REAL + spec.name.removeprefix(_ALIASED))
+        module = importlib.import_module(_real_name(spec.name))
         # The import system is about to overwrite __spec__ with the alias's; exec_module puts it back.
         self.own_spec = module.__spec__
         return module
@@ -44,7 +50,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if name != _ALIASED and not name.startswith(_ALIASED + "."):
             return None
-        real = _REAL + name.removeprefix(_ALIASED)
+        real = _real_name(name)
         if real not in sys.modules and importlib.util.find_spec(real) is None:
             # Falling through to the path finders would find the wrong thing: the real jax, or our file a second time.
             raise ModuleNotFoundError(

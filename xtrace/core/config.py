@@ -376,6 +376,13 @@ default_prng_impl = _define(
     choices=("threefry2x32", "rbg", "unsafe_rbg"),
     in_jit_key=True,
 )
+legacy_prng_key = _define(
+    "legacy_prng_key",
+    "allow",
+    "what random functions do when given a raw key, an array of uint32",
+    choices=("allow", "warn", "error"),
+    in_jit_key=True,
+)
 debug_nans = _define("debug_nans", False, "check every result for NaN and raise FloatingPointError", in_jit_key=True)
 debug_infs = _define(
     "debug_infs", False, "check every result for infinities and raise FloatingPointError", in_jit_key=True

@@ -46,6 +46,8 @@ def words_of(name: str, key: Any) -> tuple[Any, random_bits.PRNGImpl, bool]:
     impl = resolve_impl()
     if not (kind is ArrayImpl and key.aval.dtype == dtypes.uint32 and key.aval.shape == impl.key_shape):
         _check_raw(name, key, impl)
+    if _legacy.value != "allow":
+        _object_to_raw(name)
     return key, impl, False
 
 
@@ -68,6 +70,20 @@ def _check_raw(name: str, key: Any, impl: random_bits.PRNGImpl) -> None:
         raise _several(name, aval.shape)
 
 
+_legacy = config.legacy_prng_key.state
+
+
+def _object_to_raw(name: str) -> None:
+    """Warn of a raw key, or refuse it, as the flag legacy_prng_key says."""
+    message = (
+        f"Legacy uint32 key array used as input to {name}: jax_legacy_prng_key is set to {_legacy.value!r}. Make keys "
+        "with random.key(seed), turn raw ones into keys with random.wrap_key_data, or set jax_legacy_prng_key='allow'."
+    )
+    if _legacy.value == "error":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=3)
+
+
 def as_key(name: str, key: Any) -> tuple[Any, bool]:
     """(typed single key, whether it was typed), where something is being traced or not."""
     aval = getattr(key, "aval", None)
@@ -77,6 +93,8 @@ def as_key(name: str, key: Any) -> tuple[Any, bool]:
         return key, True
     impl = resolve_impl()
     _check_raw(name, key, impl)
+    if _legacy.value != "allow":
+        _object_to_raw(name)
     return random_bits.random_wrap_p.bind(key, impl=impl), False
 
 

@@ -1,0 +1,61 @@
+"""Names that programs import from JAX's private modules."""
+
+import subprocess
+import sys
+
+import pytest
+
+import xtrace as xt
+from xtrace.compat.private_names import PUBLIC_NAMES
+
+
+def test_a_private_module_has_the_public_objects():
+    from xtrace.compat._src import core, tree_util
+    from xtrace.compat._src.lax import lax as lax_core
+
+    assert core.eval_jaxpr is xt.core.eval_jaxpr
+    assert lax_core.add is xt.lax.add
+    assert tree_util.tree_map is xt.tree_util.tree_map
+
+
+def test_every_module_of_the_table_imports():
+    import importlib
+
+    for module in PUBLIC_NAMES:
+        assert importlib.import_module(f"xtrace.compat._src.{module}").__name__.endswith(module)
+
+
+def test_an_unknown_private_name_says_so_when_used():
+    from xtrace.compat._src.core import something_private
+
+    with pytest.raises(NotImplementedError, match="jax._src.core.something_private is private to jax"):
+        something_private()
+    with pytest.raises(NotImplementedError, match="something_private.inner"):
+        something_private.inner(3)
+
+
+def test_programs_reach_them_under_the_alias():
+    code = (
+        "from xtrace.cli import alias; alias.install()\n"
+        "from jax._src import tree_util\n"
+        "import jax._src.dtypes, jax\n"
+        "assert tree_util.tree_map is jax.tree_util.tree_map\n"
+        "assert jax._src.dtypes.result_type is jax.dtypes.result_type\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("state", ["allow", "warn", "error"])
+def test_legacy_prng_key(state):
+    raw, key = xt.random.PRNGKey(0), xt.random.key(0)
+    with xt.legacy_prng_key(state):
+        assert xt.random.uniform(key).shape == ()
+        if state == "allow":
+            xt.random.uniform(raw)
+        elif state == "warn":
+            with pytest.warns(UserWarning, match="Legacy uint32 key"):
+                xt.random.uniform(raw)
+        else:
+            for call in (xt.random.uniform, xt.jit(xt.random.normal), xt.random.split):
+                with pytest.raises(ValueError, match="Legacy uint32 key"):
+                    call(raw)

@@ -1,0 +1,1 @@
+"""JAX names kept for programs that reach past the public interface."""
