@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 import time
 import warnings
@@ -17,6 +18,13 @@ from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
 from xtrace.runtime import array, backends, jaxlib_api, plugins, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
+
+logger = logging.getLogger("xtrace.compiling")
+
+
+def _log(message: str, *args: Any) -> None:
+    """To the log: as a warning under the flag log_compiles, for debugging otherwise."""
+    logger.log(logging.WARNING if config.log_compiles.value else logging.DEBUG, message, *args)
 
 
 class Placement(NamedTuple):
@@ -134,6 +142,7 @@ class LoweredProgram:
         monitoring.record_event_duration_secs(
             "/jax/core/compile/jaxpr_to_mlir_module_duration", self.seconds, fun_name=name
         )
+        _log("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec", name, self.seconds)
 
     def _match_donations(self, donated: list[bool], offset: int) -> dict[int, int]:
         """Pair each donated input with an output of its type; warn of those that find none."""
@@ -226,11 +235,13 @@ class Executable:
         #: Devices that are only described (a topology) compile, and don't load.
         compile_only = jaxlib_api.is_compile_only(client)
         compile = client.compile if compile_only else client.compile_and_load
+        _log("Compiling jit(%s) with global shapes and types %s.", program.name, program.in_avals)
         self.loaded = compile(program.module, devices, options)
         self.seconds = time.perf_counter() - start
         monitoring.record_event_duration_secs(
             "/jax/core/compile/backend_compile_duration", self.seconds, fun_name=program.name
         )
+        _log("Finished XLA compilation of jit(%s) in %.9f sec", program.name, self.seconds)
         n = len(program.in_avals)
         in_shardings = placement.arg_shardings or [placement.sharding] * n
         self.in_shardings = [s for s, k in zip(in_shardings, program.kept) if k]

@@ -94,6 +94,7 @@ _MODULES = (
     "api_util",
     "core",
     "custom_derivatives",
+    "debug",
     "dtypes",
     "errors",
     "extend",

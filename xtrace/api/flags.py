@@ -22,6 +22,7 @@ from xtrace.core.config import (
     default_prng_impl,
     enable_custom_prng,
     enable_x64,
+    explain_cache_misses,
     legacy_prng_key,
     log_compiles,
     numpy_dtype_promotion,
@@ -51,7 +52,6 @@ __all__ = [
 ]
 
 enable_checks = _config.check_jaxprs
-explain_cache_misses = log_compiles
 
 
 def checking_leaks() -> Override:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.api import stages
+from xtrace.api import explaining, stages
 from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import functions, monitoring, pytree, pytree_prefixes, signature, source
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
@@ -42,7 +42,7 @@ UNSPECIFIED = _Unspecified()
 class TracedProgram:
     """A function traced at one signature: its jaxpr, result structure, and the programs compiled of it."""
 
-    __slots__ = ("jaxpr", "out_tree", "closed", "operands", "executables", "lowered", "cacheable")
+    __slots__ = ("jaxpr", "out_tree", "closed", "operands", "executables", "lowered", "cacheable", "record")
 
     def __init__(self, jaxpr: Jaxpr, out_tree: Any) -> None:
         self.jaxpr = jaxpr
@@ -52,6 +52,7 @@ class TracedProgram:
         self.executables: dict[Any, Executable] = {}
         #: What it closes over belongs to a trace outside: good for this call only.
         self.cacheable = not any(isinstance(c, Tracer) for c in jaxpr.consts)
+        self.record: explaining.TraceRecord
 
 
 class _Options:
@@ -59,7 +60,7 @@ class _Options:
 
     __slots__ = (
         "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "device", "inline",
-        "in_shardings", "out_shardings", "compiler_options",
+        "in_shardings", "out_shardings", "compiler_options", "max_traces",
     )  # fmt: skip
 
     def __init__(self, fun: Callable[..., Any], **given: Any) -> None:
@@ -85,6 +86,9 @@ class _Options:
         self.in_shardings = given["in_shardings"]
         self.out_shardings = given["out_shardings"]
         self.compiler_options = dict(given["compiler_options"]) if given["compiler_options"] else None
+        self.max_traces = given["max_traces"]
+        if self.max_traces is not None and (not isinstance(self.max_traces, int) or self.max_traces < 1):
+            raise ValueError(f"max_traces must be a positive int or None, got {self.max_traces!r}")
 
     def key(self) -> tuple[Any, ...]:
         """Hashable form: functions jitted with equal options share what was compiled."""
@@ -103,10 +107,11 @@ def _hashable(x: Any) -> Any:
 class _Cache:
     """All that was traced of one function with one set of options. Holds no reference to the function."""
 
-    __slots__ = ("programs", "__weakref__")
+    __slots__ = ("programs", "records", "__weakref__")
 
     def __init__(self) -> None:
         self.programs: dict[Any, TracedProgram] = {}
+        self.records = explaining.Records()
 
 
 _caches: weakref.WeakKeyDictionary[Callable[..., Any], dict[Any, _Cache]] = weakref.WeakKeyDictionary()
@@ -189,7 +194,11 @@ class JitFunction:
         programs = self.cache.programs
         program = programs.get(key)
         if program is None:
-            program = self.trace(call)
+            with explaining.timed_trace(self, call, key) as record:
+                program = self.trace(call)
+            program.record = record
+            info = program.jaxpr.debug_info
+            record.names = lambda: info.arg_names
             if program.cacheable:
                 if len(programs) >= _MAX_SIGNATURES:
                     programs.pop(next(iter(programs)))
@@ -287,6 +296,7 @@ class JitFunction:
         if found is None:
             lowered = self.lower(program, call, (placement.platform,), placement)
             found = program.executables[placement] = Executable(lowered, placement, self.options.compiler_options)
+            program.record.compiled(found)
         return found
 
     def lower(
@@ -353,6 +363,7 @@ def jit(
     backend: str | None = None,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
+    max_traces: int | None = None,
 ) -> Any:
     """Compile a function of arrays with XLA: it is traced once per signature, then runs as one program.
 
@@ -367,6 +378,7 @@ def jit(
       device, backend: where to run; by default where the arguments are.
       inline: inside another trace, write the operations out instead of a call.
       compiler_options: XLA options by name.
+      max_traces: how many signatures may be traced; a call that would need one more raises. None: any number.
 
     Returns:
       A function with the same arguments and results, with `.trace`, `.lower`, `.eval_shape` and `.clear_cache`.
@@ -374,6 +386,7 @@ def jit(
     Raises:
       TypeError: an argument is no array, or the options are of the wrong type.
       ValueError: options name arguments that `fun` doesn't have, or a static argument can't be hashed.
+      TraceLimitError: a call needs one more trace than `max_traces` allows; the message says what is new about it.
 
     >>> import xtrace as xt
     >>> @xt.jit

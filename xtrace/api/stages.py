@@ -161,7 +161,9 @@ class Lowered(_Stage):
 
             device = backends.devices(self._lowered.platforms[0])[0]
             placement = Placement((device,), shardings.single_device_sharding(device), True)
-        return Compiled(self, Executable(self._lowered, placement, options))
+        executable = Executable(self._lowered, placement, options)
+        self._program.record.compiled(executable)
+        return Compiled(self, executable)
 
 
 class Compiled(_Stage):

@@ -53,7 +53,18 @@ class Flag:
     compiled call, so changing them retraces.
     """
 
-    __slots__ = ("name", "default", "help", "parse", "choices", "types", "internal", "state", "on_update")
+    __slots__ = (
+        "name",
+        "default",
+        "help",
+        "parse",
+        "choices",
+        "types",
+        "internal",
+        "state",
+        "on_update",
+        "in_trace_context",
+    )
 
     def __init__(
         self,
@@ -76,6 +87,7 @@ class Flag:
         self.types = types
         self.internal = internal
         self.on_update: Callable[[Any], None] | None = None
+        self.in_trace_context = in_trace_context
         self.state = jaxlib_api.Config(
             "xtrace_" + name, default, include_in_jit_key=in_jit_key, include_in_trace_context=in_trace_context
         )
@@ -392,7 +404,8 @@ check_tracer_leaks = _define(
     "check_tracer_leaks", False, "raise at the end of a trace that leaked tracers", in_jit_key=True
 )
 check_jaxprs = _define("check_jaxprs", False, "run the executable specification on every finished jaxpr")
-log_compiles = _define("log_compiles", False, "log each trace and compile with its cause and cost")
+log_compiles = _define("log_compiles", False, "log each trace and compile with its cost")
+explain_cache_misses = _define("explain_cache_misses", False, "log the cause of each trace: what in the call is new")
 transfer_guard = _define(
     "transfer_guard", "allow", "what an implicit transfer does", choices=("allow", "log", "disallow")
 )

@@ -7,7 +7,6 @@ from typing import Any
 #: Other names of our flags.
 ALIASES = {
     "enable_checks": "check_jaxprs",
-    "explain_cache_misses": "log_compiles",
     "platform_name": "platforms",
 }
 

@@ -143,6 +143,10 @@ class UnexpectedTracerError(JAXTypeError):
         )
 
 
+class TraceLimitError(RuntimeError):
+    """A call of a function jitted with `max_traces` needs one trace more than that."""
+
+
 class KeyReuseError(RuntimeError):
     """A random key was used twice."""
 

@@ -1,0 +1,492 @@
+"""Why a jitted function was traced and compiled: records kept where it happens, and a report made of them.
+
+A record holds what the cache key holds anyway (types, structure, static values) and a code position. Names, lines and
+differences are worked out when somebody asks. What is kept of one function is bounded and dies with it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from xtrace.core import config, errors, functions, source
+
+if TYPE_CHECKING:
+    from xtrace.api.jit import Call, JitFunction
+    from xtrace.runtime.program import Executable, Placement
+
+logger = logging.getLogger("xtrace.tracing")
+
+#: Traces of one function of which the records are kept; the counts go on.
+_MAX_RECORDS = 256
+
+_log_compiles = config.log_compiles.state
+_explain_misses = config.explain_cache_misses.state
+
+#: How many jitted functions of the same code have been traced: a function made anew for each call shows up here.
+_functions_of_code: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+class Change(NamedTuple):
+    """One part of a signature that is new.
+
+    where: an argument leaf (`params['w']`), a static argument, a flag, or empty for the call as a whole.
+    what: dtype, weak type, shape, static value, structure, flag, mesh, sharding, device, or cache.
+    """
+
+    where: str
+    what: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        if self.what == "cache":
+            return self.now
+        subject = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{subject} was {self.before}, is now {self.now}"
+
+
+class Signature(NamedTuple):
+    """What a trace is kept by."""
+
+    in_tree: Any
+    avals: tuple[Any, ...]
+    static: Any
+    context: Any
+
+
+class CompileRecord(NamedTuple):
+    """One compilation: what for, and what it took."""
+
+    placement: Placement
+    lowering_seconds: float
+    compiling_seconds: float
+
+
+class TraceRecord:
+    """One signature that was traced, how often, and what was compiled of it."""
+
+    __slots__ = ("signature", "position", "names", "parameters", "seconds", "count", "siblings", "compiles")
+
+    def __init__(self, given: Signature, position: Any, siblings: int) -> None:
+        self.signature = given
+        self.position = position
+        #: Names of the leaves, or what makes them.
+        self.names: Sequence[str] | Callable[[], Sequence[str]] = ()
+        self.parameters: tuple[str, ...] = ()
+        self.seconds = 0.0
+        self.count = 1
+        #: Functions of the same code that had been traced before the first trace of this one.
+        self.siblings = siblings
+        self.compiles: list[CompileRecord] = []
+
+    def leaf_names(self) -> list[str]:
+        if callable(self.names):
+            self.names = list(self.names())
+        return list(self.names)
+
+    def compiled(self, executable: Executable) -> None:
+        """Note that an executable was made of this trace."""
+        if len(self.compiles) < _MAX_RECORDS:
+            record = CompileRecord(executable.placement, executable.program.seconds, executable.seconds)
+            self.compiles.append(record)
+
+
+class Records:
+    """What was traced of one function with one set of options."""
+
+    __slots__ = ("traces", "count")
+
+    def __init__(self) -> None:
+        self.traces: deque[TraceRecord] = deque(maxlen=_MAX_RECORDS)
+        self.count = 0
+
+    def nearest(self, given: Signature) -> TraceRecord | None:
+        """The earlier trace that has most in common with this signature; the later of two."""
+        best, least = None, 1 << 30
+        for record in self.traces:
+            distance = _distance(record.signature, given)
+            if distance <= least:
+                best, least = record, distance
+        return best
+
+
+def _distance(a: Signature, b: Signature) -> int:
+    """How many parts of two signatures differ."""
+    other = (a.static != b.static) + (a.context != b.context)
+    if a.in_tree != b.in_tree or len(a.avals) != len(b.avals):
+        return 1000 + other
+    pairs = [(x, y) for x, y in zip(a.avals, b.avals) if x is not y]
+    return sum([part(x) != part(y) for x, y in pairs for part in _PARTS.values()]) + other
+
+
+class timed_trace:
+    """Context manager around the tracing of one call: makes its record, and raises where no more traces are allowed."""
+
+    __slots__ = ("function", "record", "start")
+
+    def __init__(self, function: JitFunction, call: Call, key: tuple[Any, ...]) -> None:
+        self.function = function
+        records = function.cache.records
+        given = Signature(*key)
+        position = source.here(3)
+        limit = function.options.max_traces
+        if limit is not None and records.count >= limit:
+            raise _over_limit(function, call, given, position, limit)
+        again = next((r for r in reversed(records.traces) if r.signature == given), None)
+        if _explain_misses.value:
+            lines = "\n  ".join(_reasons(function, records, given, again, function.leaf_names(call)))
+            logger.warning("TRACING CACHE MISS at %s because:\n  %s", source.describe(position), lines)
+        records.count += 1
+        if again is not None:
+            again.count += 1
+            self.record = again
+            return
+        siblings = 0
+        if records.count == 1:
+            code = functions.code_of(function.fun)
+            if code is not None:
+                siblings = _functions_of_code.get(code, 0)
+                _functions_of_code[code] = siblings + 1
+        self.record = TraceRecord(given, position, siblings)
+        self.record.parameters = functions.parameter_names(functions.code_of(function.fun))
+        records.traces.append(self.record)
+
+    def __enter__(self) -> TraceRecord:
+        self.start = time.perf_counter()
+        return self.record
+
+    def __exit__(self, *exc: object) -> None:
+        seconds = time.perf_counter() - self.start
+        self.record.seconds += seconds
+        level = logging.WARNING if _log_compiles.value else logging.DEBUG
+        logger.log(level, "Finished tracing %s for jit in %.9f sec", self.function.name, seconds)
+
+
+def _over_limit(
+    function: JitFunction, call: Call, given: Signature, position: Any, limit: int
+) -> errors.TraceLimitError:
+    records = function.cache.records
+    again = next((r for r in reversed(records.traces) if r.signature == given), None)
+    lines = [
+        f"{function.name} has been traced {records.count} time{'s' * (records.count != 1)}, and max_traces={limit} "
+        "allows no more.",
+        f"  called at  {source.describe(position)}",
+    ]
+    lines += [f"  {line}" for line in _reasons(function, records, given, again, function.leaf_names(call))]
+    lines.append(
+        "Instead: call it with arguments of the types it was traced for (pad shapes to a few sizes, keep dtypes, pass "
+        "changing numbers as arrays and not as static arguments), or allow more with max_traces."
+    )
+    return errors.TraceLimitError("\n".join(lines))
+
+
+# -- reasons ---------------------------------------------------------------------------------------------------------
+
+
+def _reasons(
+    function: JitFunction, records: Records, given: Signature, again: TraceRecord | None, names: list[str]
+) -> list[str]:
+    """Why a call with this signature has to be traced, line by line."""
+    where = functions.described(function.fun)
+    if not records.traces and not records.count:
+        return [f"never seen function: {where}"]
+    if again is not None:
+        return [f"for {where}", "  " + str(_dropped(again))]
+    near = records.nearest(given)
+    if near is None:
+        return [f"for {where}", "  the records of its earlier traces were dropped"]
+    changes = differences(near.signature, near.leaf_names(), given, names, near.parameters)
+    head = f"for {where}, compared with its nearest trace (at {source.describe(near.position)}):"
+    return [head, *[f"  {c}" for c in changes]]
+
+
+def _dropped(record: TraceRecord) -> Change:
+    told = (
+        "this signature was traced before, but not kept: the function closes over values of a trace around it, or "
+        "caches were cleared"
+    )
+    return Change("", "cache", "", told)
+
+
+def differences(
+    before: Signature, before_names: Sequence[str], now: Signature, names: Sequence[str], parameters: Sequence[str] = ()
+) -> list[Change]:
+    """The parts of the signature `now` that differ from `before`."""
+    out: list[Change] = []
+    if before.in_tree != now.in_tree:
+        out += _tree_changes(before, before_names, now, names)
+    else:
+        for i, (a, b) in enumerate(zip(before.avals, now.avals)):
+            if a is not b:
+                out += _aval_changes(names[i] if i < len(names) else f"argument {i}", a, b)
+    if before.static != now.static:
+        out += _static_changes(before.static, now.static, parameters)
+    if before.context != now.context:
+        out += _context_changes(before.context, now.context)
+    return out or [Change("", "cache", "", "the signatures compare as different, but show no difference")]
+
+
+def _tree_changes(
+    before: Signature, before_names: Sequence[str], now: Signature, names: Sequence[str]
+) -> Iterator[Change]:
+    old, new = dict(zip(before_names, before.avals)), dict(zip(names, now.avals))
+    found = False
+    for name in old:
+        if name not in new:
+            found = True
+            yield Change(name, "structure", old[name].str_short(), "absent")
+    for name in new:
+        if name not in old:
+            found = True
+            yield Change(name, "structure", "absent", new[name].str_short())
+        elif new[name] is not old[name]:
+            yield from _aval_changes(name, old[name], new[name])
+    if not found:
+        yield Change("", "structure", str(before.in_tree), str(now.in_tree))
+
+
+def _aval_changes(name: str, a: Any, b: Any) -> Iterator[Change]:
+    count = 0
+    for what, part in _PARTS.items():
+        x, y = part(a), part(b)
+        if x != y:
+            count += 1
+            yield Change(name, what, str(x), str(y))
+    if not count:
+        yield Change(name, "type", str(a), str(b))
+
+
+_PARTS: dict[str, Callable[[Any], Any]] = {
+    "dtype": lambda a: getattr(a, "dtype", type(a).__name__),
+    "shape": lambda a: getattr(a, "shape", None),
+    "weak type": lambda a: getattr(a, "weak_type", None),
+    "sharding": lambda a: getattr(a, "sharding", None),
+}
+
+
+def _static_changes(before: Any, now: Any, parameters: Sequence[str]) -> Iterator[Change]:
+    old, new = _by_name(before, parameters), _by_name(now, parameters)
+    for name in {**old, **new}:
+        a, b = old.get(name), new.get(name)
+        if a != b:
+            shown = [("absent" if x is None else repr(x[1])) for x in (a, b)]
+            if shown[0] == shown[1] and a is not None and b is not None:
+                same_type = a[0] is b[0]
+                note = " (not equal: its class defines no __eq__ and __hash__ by value)" if same_type else ""
+                shown = [shown[0] if same_type else f"{shown[0]} ({a[0].__name__})", shown[1] + note]
+                shown[1] += "" if same_type else f" ({b[0].__name__})"
+            yield Change(name, "static value", *shown)
+
+
+def _by_name(static: Any, parameters: Sequence[str]) -> dict[str, tuple[type, Any]]:
+    """Static arguments, which are keyed by position or name, as name -> (type, value)."""
+    return {_static_name(key, parameters): (kind, value) for key, kind, value in static or ()}
+
+
+def _static_name(key: Any, parameters: Sequence[str]) -> str:
+    if isinstance(key, int):
+        return parameters[key] if key < len(parameters) else f"argument {key}"
+    return str(key)
+
+
+def _context_changes(before: Any, now: Any) -> Iterator[Change]:
+    names = [f"jax_{f.name}" for f in config.config.flags.values() if f.in_trace_context]
+    rest = len(before) - len(names)
+    names += [("mesh", "abstract mesh")[i] if i < 2 else f"context {i}" for i in range(rest)]
+    for name, a, b in zip(names, before, now):
+        if a != b:
+            what = "flag" if name.startswith("jax_") else "mesh"
+            yield Change(name, what, str(a), str(b))
+
+
+def _placement_changes(before: Placement, now: Placement, names: Sequence[str]) -> list[Change]:
+    out = []
+    if before.devices != now.devices:
+        out.append(Change("", "device", *[", ".join(map(str, p.devices[:4])) for p in (before, now)]))
+    shardings = before.arg_shardings, now.arg_shardings
+    if shardings[0] is not None and shardings[1] is not None:
+        for i, (a, b) in enumerate(zip(*shardings)):
+            if a != b:
+                out.append(Change(names[i] if i < len(names) else f"argument {i}", "sharding", str(a), str(b)))
+    elif not out and before.sharding != now.sharding:
+        out.append(Change("", "sharding", str(before.sharding), str(now.sharding)))
+    if before.committed != now.committed and not out:
+        words = {True: "committed to their device", False: "uncommitted"}
+        out.append(Change("", "arguments", words[before.committed], words[now.committed]))
+    if before.out_shardings != now.out_shardings and not out:
+        out.append(Change("results", "sharding", str(before.out_shardings), str(now.out_shardings)))
+    return out
+
+
+# -- the report ------------------------------------------------------------------------------------------------------
+
+
+class CompileReport(NamedTuple):
+    """One compilation, as reported: why, where to, and the seconds it took."""
+
+    reason: str
+    changes: tuple[Change, ...]
+    platform: str
+    devices: int
+    lowering_seconds: float
+    compiling_seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self._asdict(), "changes": [c._asdict() for c in self.changes]}
+
+
+class TraceReport(NamedTuple):
+    """One trace, as reported: where it was called, why, at which types, and the seconds it took."""
+
+    file: str | None
+    line: int | None
+    function: str | None
+    reason: str
+    changes: tuple[Change, ...]
+    arguments: dict[str, str]
+    count: int
+    tracing_seconds: float
+    compiles: tuple[CompileReport, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self._asdict(),
+            "changes": [c._asdict() for c in self.changes],
+            "compiles": [c.to_dict() for c in self.compiles],
+        }
+
+
+class Explanation(NamedTuple):
+    """What `explain` returns: print it, or read its fields. `traces` are in order, oldest first.
+
+    num_traces: how often the function was traced, also where the records are no longer kept.
+    """
+
+    name: str
+    file: str | None
+    line: int | None
+    num_traces: int
+    traces: tuple[TraceReport, ...]
+
+    @property
+    def num_compiles(self) -> int:
+        return sum([len(t.compiles) for t in self.traces])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain dictionaries, lists, strings and numbers."""
+        return {
+            **self._asdict(),
+            "num_compiles": self.num_compiles,
+            "traces": [t.to_dict() for t in self.traces],
+        }
+
+    def to_json(self, **options: Any) -> str:
+        """The same as JSON; `options` go to json.dumps."""
+        return json.dumps(self.to_dict(), **options)
+
+    def __str__(self) -> str:
+        place = f" at {self.file}:{self.line}" if self.file else ""
+        if not self.num_traces:
+            return f"{self.name}{place}: not traced yet"
+        lines = [f"{self.name}{place}: {_times(self.num_traces)} traced, {_times(self.num_compiles)} compiled"]
+        if len(self.traces) < self.num_traces and len(self.traces) >= _MAX_RECORDS:
+            lines.append(f"  (of the earliest traces no records are kept; here are the last {len(self.traces)})")
+        for i, t in enumerate(self.traces, 1):
+            again = f", {_times(t.count)}" if t.count > 1 else ""
+            called = f"{t.file}:{t.line} ({t.function})" if t.file else "an unknown place"
+            lines.append(f"  trace {i}, called at {called}{again}, {_milliseconds(t.tracing_seconds)}")
+            lines += [f"    {line}" for line in t.reason.split("\n")]
+            for c in t.compiles:
+                on = c.platform if c.devices == 1 else f"{c.devices} {c.platform} devices"
+                cost = f"lowering {_milliseconds(c.lowering_seconds)}, XLA {_milliseconds(c.compiling_seconds)}"
+                why = f": {c.reason}" if c.changes else ""
+                lines.append(f"    compiled for {on}, {cost}{why}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _times(n: int) -> str:
+    return {1: "once", 2: "twice"}.get(n, f"{n} times")
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def explain(fun: Any) -> Explanation:
+    """Report every trace and compilation of a jitted function: from which line, and what in the call was new.
+
+    Args:
+      fun: what `jit` returned.
+
+    Returns:
+      An `Explanation`: print it, read `.traces` (each with `.file`, `.line`, `.changes`, `.tracing_seconds`,
+      `.compiles`), or take `.to_dict()` or `.to_json()`. A change names the argument leaf (`params['w']`) and what is
+      new about it: dtype, shape, weak type, static value, structure, flag, sharding, device.
+
+    Raises:
+      TypeError: `fun` is not a jitted function.
+
+    Example:
+      >>> import xtrace as xt, numpy as np
+      >>> from xtrace.debug import explain
+      >>> f = xt.jit(lambda x: 2 * x)
+      >>> _ = f(np.ones(3)), f(np.ones(4)), f(np.zeros(4))
+      >>> [str(change) for change in explain(f).traces[1].changes]
+      ['x: shape was (3,), is now (4,)']
+    """
+    function = getattr(fun, "_function", None)
+    if function is None or not hasattr(function, "cache"):
+        raise TypeError(f"explain takes a function made by jit, got {fun!r} of type {type(fun).__name__}")
+    records: Records = function.cache.records
+    code = functions.code_of(function.fun)
+    reports, earlier = [], Records()
+    for record in list(records.traces):
+        reports.append(_trace_report(function, record, earlier))
+        earlier.traces.append(record)
+        earlier.count += record.count
+    file, line = (None, None) if code is None else (code.co_filename, code.co_firstlineno)
+    return Explanation(function.name, file, line, records.count, tuple(reports))
+
+
+def _trace_report(function: JitFunction, record: TraceRecord, earlier: Records) -> TraceReport:
+    names = record.leaf_names()
+    changes: list[Change] = []
+    near = earlier.nearest(record.signature)
+    if near is None:
+        reason = "first trace"
+        if record.siblings:
+            reason += (
+                f" of this function object; {record.siblings} other{'s' * (record.siblings > 1)} made from the same "
+                "code had been traced before:\ncall jit once, outside of the loop or function that makes them"
+            )
+    else:
+        changes = differences(near.signature, near.leaf_names(), record.signature, names, record.parameters)
+        reason = "\n".join(map(str, changes))
+    if record.count > 1:
+        reason += f"\n{_dropped(record)}"
+    compiles = []
+    for i, c in enumerate(record.compiles):
+        before = record.compiles[i - 1].placement if i else None
+        found = [] if before is None else _placement_changes(before, c.placement, names)
+        why = "; ".join(map(str, found)) if before is not None else "first call at these types"
+        size = len(c.placement.devices)
+        compiles.append(
+            CompileReport(why, tuple(found), c.placement.platform, size, c.lowering_seconds, c.compiling_seconds)
+        )
+    place = source.resolve(record.position)
+    arguments = {n: a.str_short() for n, a in zip(names, record.signature.avals)}
+    for name, (_, value) in _by_name(record.signature.static, record.parameters).items():
+        arguments[name] = repr(value)
+    where = (None, None, None) if place is None else (place.file, place.line, place.function)
+    return TraceReport(*where, reason, tuple(changes), arguments, record.count, record.seconds, tuple(compiles))
+
+
+__all__ = ["Change", "CompileReport", "Explanation", "TraceReport", "explain"]
