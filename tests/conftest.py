@@ -21,6 +21,7 @@ def pytest_addoption(parser):
     group = parser.getgroup("sampling", "tests that sample a product too big to run whole")
     group.addoption("--full", action="store_true", help="run every sample")
     group.addoption("--seed", default="0", help="which samples are run: a number, or 'random' (default: 0)")
+    group.addoption("--programs", type=int, default=120, help="how many random programs to check (default: 120)")
 
 
 @pytest.hookimpl(tryfirst=True)

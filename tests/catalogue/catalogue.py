@@ -30,7 +30,7 @@ NUMERIC = INTS + INEXACT
 ALL = BOOL + NUMERIC
 
 #: Every check, by the name that `skip` uses.
-CHECKS = ("value", "jit", "derivative", "second", "vmap", "types", "jaxpr", "lowering")
+CHECKS = ("value", "jit", "derivative", "second", "vmap", "compositions", "types", "jaxpr", "lowering")
 
 
 def is_inexact(dtype: Any) -> bool:

@@ -68,7 +68,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 
 def _widened(t: Any, like: Any) -> Any:
     shape = shaped(like).shape
-    return t if t.aval.shape == shape else broadcast_to(t, shape)
+    return t if shaped(t).shape == shape else broadcast_to(t, shape)
 
 
 polynomial_p.jvp = _jvp

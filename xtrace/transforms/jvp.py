@@ -158,7 +158,7 @@ def _jvp_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...], instantiate_outs: tuple
         tangents = [next(tangents_in) if nz else zero_tangent(p) for p, nz in zip(args[:n], nonzeros)]
         outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:n], tangents)
         out_tangents = [
-            instantiate(t) if force and t.aval.dtype != dtypes.float0 else t
+            instantiate(t) if force and type(t) is Zero and t.aval.dtype != dtypes.float0 else t
             for t, force in zip(out_tangents, instantiate_outs)
         ]
         out_nonzeros.extend(type(t) is not Zero for t in out_tangents)
