@@ -2,6 +2,7 @@
 
 from xtrace.lowering.rules import (
     call,
+    collectives,
     control_flow,
     conversions,
     creation,
@@ -24,6 +25,7 @@ from xtrace.lowering.rules import (
 
 __all__ = [
     "call",
+    "collectives",
     "control_flow",
     "conversions",
     "creation",

@@ -9,6 +9,7 @@ from typing import Any
 from xtrace.api.jit import jit
 from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import pytree
+from xtrace.core.axes import bind_axes
 from xtrace.core.primitive import shaped
 
 
@@ -23,6 +24,7 @@ def make_jaxpr(
 
     Args:
       fun: a function of arrays or pytrees. static_argnums: arguments passed as they are.
+      axis_env: pairs (name, size) of the named axes that `fun` is mapped over.
       return_shape: whether to return (jaxpr, output structs).
 
     >>> import xtrace as xt
@@ -34,7 +36,8 @@ def make_jaxpr(
 
     @functools.wraps(fun) if hasattr(fun, "__name__") else (lambda f: f)
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
-        traced = jit(fun, static_argnums=static_argnums or None).trace(*args, **kwargs)
+        with bind_axes(*axis_env or ()):
+            traced = jit(fun, static_argnums=static_argnums or None).trace(*args, **kwargs)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
     return jaxpr_maker

@@ -359,6 +359,8 @@ trace_state = _define(
     in_jit_key=True,
     in_trace_context=False,  # a function is traced alike inside and outside other traces
 )
+#: Names and sizes of the mapped axes around: see core.axes.
+mapped_axes = _define("mapped_axes", (), "named axes that are bound", types=(), internal=True, in_jit_key=True)
 default_matmul_precision = _define(
     "default_matmul_precision",
     None,

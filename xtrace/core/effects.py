@@ -36,6 +36,11 @@ class NamedAxisEffect(NamedTuple):
         return False
 
 
+def keep_alive(effects: frozenset[Any]) -> bool:
+    """Whether an operation with `effects` is needed though nobody reads its results. Use of an axis is no reason."""
+    return any([type(e) is not NamedAxisEffect for e in effects])
+
+
 def ordered_effects(effects: frozenset[Any]) -> list[Any]:
     """The ordered ones among `effects`, in an order that doesn't change from run to run."""
     return sorted([e for e in effects if getattr(e, "ordered", False)], key=repr)

@@ -11,6 +11,7 @@ import numpy as np
 
 from xtrace.core import dtypes, source
 from xtrace.core.avals import AbstractValue, ShapedArray
+from xtrace.core.effects import keep_alive
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import current
 
@@ -330,7 +331,7 @@ def _liveness(jaxpr: Jaxpr) -> tuple[list[JaxprEqn], set[Any]]:
     live: set[Any] = {v for v in jaxpr.outvars if type(v) is not Literal}
     kept = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or not live.isdisjoint(eqn.outvars):
+        if not live.isdisjoint(eqn.outvars) or (eqn.effects and keep_alive(eqn.effects)):
             kept.append(eqn)
             for v in eqn.invars:
                 if type(v) is not Literal:

@@ -12,6 +12,10 @@ _MODULES: dict[str, str] = {
         "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count shift_left "
         "shift_right_arithmetic shift_right_logical"
     ),
+    "collectives": (
+        "all_gather all_gather_p axis_index axis_index_p axis_size pbroadcast pcast pmax pmax_p pmean pmin pmin_p "
+        "ppermute ppermute_p pshuffle psum psum_p"
+    ),
     "comparisons": "eq ge gt is_finite le lt ne",
     "control_flow.conditionals": "cond cond_p switch",
     "control_flow.loops": "fori_loop while_loop while_p",
@@ -30,6 +34,9 @@ _MODULES: dict[str, str] = {
         "one_minus_square one_minus_square_p or_p population_count_p pow pow_p real real_p reciprocal rem rem_p "
         "round round_p rsqrt rsqrt_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign sign_p sin "
         "sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p"
+    ),
+    "exchanges": (
+        "all_to_all all_to_all_p psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p"
     ),
     "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xtrace.core.avals import ShapedArray
+from xtrace.core.axes import bind_axes
+from xtrace.core.effects import NamedAxisEffect
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
@@ -68,7 +70,7 @@ class BatchTrace(Trace):
                 vals.append(x)
                 dims.append(None)
         with use_trace(self.parent):
-            if not mapped:
+            if not mapped and (primitive.effects is None or not self.concerns(primitive, vals, params)):
                 return primitive.bind(*vals, **params)
             if primitive.batch is None:
                 raise NotImplementedError(f"the primitive {primitive.name} has no batching rule")
@@ -76,6 +78,14 @@ class BatchTrace(Trace):
         if primitive.multiple_results:
             return [self.wrap(o, d) for o, d in zip(out, out_dim)]
         return self.wrap(out, out_dim)
+
+    def concerns(self, primitive: Primitive, vals: list[Any], params: dict[str, Any]) -> bool:
+        """Whether an operation without mapped operands uses the mapped axis by its name."""
+        name = self.axis.name
+        if name is None:
+            return False
+        effects = primitive.effects(tuple([shaped(x) for x in vals]), params)  # type: ignore[misc]
+        return NamedAxisEffect(name) in effects
 
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
         pairs = [self.split(x) for x in args]
@@ -96,7 +106,11 @@ def batch_flat(
     trace = BatchTrace(current.trace, axis)
     wrapped = [trace.wrap(x, d) for x, d in zip(args, dims)]
     with use_trace(trace):
-        outs = fun(*wrapped)
+        if axis.name is None:
+            outs = fun(*wrapped)
+        else:
+            with bind_axes((axis.name, axis.size)):
+                outs = fun(*wrapped)
         pairs = [trace.split(o) for o in outs]
     trace.alive = False
     return [v for v, _ in pairs], [d for _, d in pairs]
@@ -108,7 +122,7 @@ class resumed:
     Functions with custom rules run under whatever differentiates them, and may close over values mapped outside.
     """
 
-    __slots__ = ("trace", "parent", "ends", "use")
+    __slots__ = ("trace", "parent", "ends", "use", "names")
 
     def __init__(self, trace: BatchTrace) -> None:
         self.ends = not trace.alive
@@ -119,9 +133,15 @@ class resumed:
         self.trace.parent = current.trace
         self.use = use_trace(self.trace)
         self.use.__enter__()
+        axis = self.trace.axis
+        self.names = None if axis.name is None else bind_axes((axis.name, axis.size))
+        if self.names is not None:
+            self.names.__enter__()
         return self.trace
 
     def __exit__(self, *exc: Any) -> None:
+        if self.names is not None:
+            self.names.__exit__(*exc)
         self.use.__exit__(*exc)
         self.trace.parent = self.parent
         if self.ends:

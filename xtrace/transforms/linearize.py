@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from xtrace.core import source
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal, no_effects
 from xtrace.core.primitive import Primitive, aval_of, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
@@ -328,13 +328,18 @@ def tape_to_jaxpr(
         return var
 
     eqns = []
+    all_effects = no_effects
     for node in nodes:
         operands = [atom(a) for a in node.args]
         outvars = [Var(o.aval) for o in node.outs]
         env.update(zip([o.index for o in node.outs], outvars))
-        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params, node.position))
+        effects = no_effects
+        if node.primitive.effects is not None:
+            effects = node.primitive.effects(tuple([v.aval for v in operands]), node.params)
+            all_effects |= effects
+        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params, node.position, effects))
     out_atoms = [env[o.index] for o in outs if type(o) is LinearTracer]
-    jaxpr = Jaxpr([], [*residual_vars.values(), *invars], out_atoms, eqns, debug_info=debug_info)
+    jaxpr = Jaxpr([], [*residual_vars.values(), *invars], out_atoms, eqns, all_effects, debug_info)
     return jaxpr, residuals
 
 

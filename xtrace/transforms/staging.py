@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from xtrace.core import config, errors, source
 from xtrace.core.avals import ShapedArray
+from xtrace.core.axes import bound_axes
 from xtrace.core.collection import rarer_collections
 from xtrace.core.jaxpr import (
     DebugInfo,
@@ -256,8 +257,11 @@ class Transformed(NamedTuple):
 def memo_transformed(jaxpr: Jaxpr, key: Any, make: Callable[[Jaxpr, Any], T], *args: Any) -> T:
     """`make(jaxpr, *args)`, kept with `jaxpr` unless it closes over tracers, which are good for this time only.
 
-    A transformed jaxpr closes over something where a rule written by the user does.
+    A transformed jaxpr closes over something where a rule written by the user does. Such rules may ask for named axes.
     """
+    axes = bound_axes()
+    if axes:
+        key = (key, axes)
     found: T | None = jaxpr._memo.get(key)
     if found is None:
         found = make(jaxpr, *args)

@@ -1,0 +1,60 @@
+"""Named axes: which names of mapped axes are bound where a function runs, and how long those axes are.
+
+The names live beside the traces, not in them: rules that users write run where their function's axes are bound, though
+the trace that mapped the function may not be current. They are part of what a trace is kept by (`trace_context`), so
+that a function is traced anew where other axes are bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from xtrace.core import config
+
+#: Pairs (name, size), the innermost last.
+_state = config.mapped_axes.state
+
+
+class bind_axes:
+    """Context manager that binds names to sizes, inside of those that are bound already."""
+
+    __slots__ = ("pairs", "previous")
+
+    def __init__(self, *pairs: tuple[Hashable, int]) -> None:
+        self.pairs = pairs
+
+    def __enter__(self) -> None:
+        self.previous = _state.swap_local((*_state.value, *self.pairs))
+
+    def __exit__(self, *exc: Any) -> None:
+        _state.swap_local(self.previous)
+
+
+def bound_axes() -> tuple[tuple[Any, int], ...]:
+    """The bound axes as pairs (name, size), the innermost last."""
+    return _state.value  # type: ignore[no-any-return]
+
+
+def axis_size(name: Any, asked_by: str) -> int:
+    """The size of the innermost axis called `name`. Raises NameError, naming the function that asked, if none is."""
+    for bound, size in reversed(_state.value):
+        if bound == name:
+            return size  # type: ignore[no-any-return]
+    raise unbound_axis(name, asked_by)
+
+
+def axes_size(names: Sequence[Any], asked_by: str) -> int:
+    """The number of elements along several named axes together."""
+    return math.prod([axis_size(name, asked_by) for name in names])
+
+
+def unbound_axis(name: Any, asked_by: str) -> NameError:
+    """The error for an axis name that nothing has bound."""
+    bound = ", ".join([repr(n) for n, _ in _state.value])
+    there = f"bound here: {bound}" if bound else "no axis has a name here"
+    return NameError(
+        f"Found an unbound axis name: {name}. {asked_by} works inside a function that is mapped over an axis of that "
+        f"name, as by vmap(f, axis_name={name!r}); {there}."
+    )
