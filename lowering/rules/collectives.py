@@ -20,7 +20,6 @@ def _unmapped(ctx: Body, eqn: Any, *operands: Any) -> NoReturn:
 
 
 for _primitive in (
-    collectives.all_gather_invariant_p,
     collectives.all_gather_p,
     collectives.axis_index_p,
     collectives.pbroadcast_p,
@@ -28,7 +27,6 @@ for _primitive in (
     collectives.pmin_p,
     collectives.ppermute_p,
     collectives.psum_p,
-    collectives.pvary_p,
     exchanges.all_to_all_p,
     exchanges.ragged_all_to_all_p,
     exchanges.reduce_scatter_p,

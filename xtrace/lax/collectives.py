@@ -15,7 +15,8 @@ import numpy as np
 
 from xtrace.core import dtypes, pytree
 from xtrace.core.avals import ShapedArray
-from xtrace.core.axes import axes_size, axis_size as _bound_size
+from xtrace.core.axes import axes_size
+from xtrace.core.axes import axis_size as _bound_size
 from xtrace.core.effects import NamedAxisEffect
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Tracer
@@ -508,24 +509,19 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 # -- pcast: values as they are -------------------------------------------------------------------------------------
 
-pvary_p = _collective("pvary", "axes", lambda x, *, axes: x)
-pvary_p.batch = lambda axis, args, dims, *, axes: (
-    (pvary_p.bind(args[0], axes=rest) if (rest := tuple([n for n in axes if n != axis.name])) else args[0]),
-    dims[0],
-)
-linear(pvary_p, lambda ct, x, *, axes: [psum_p.bind(ct, axes=axes, axis_index_groups=None)])
-
 _CASTS = ("reduced", "unreduced", "varying")
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Say how a value is to be seen along mapped axes; the value itself stays what it is.
+    """Say how a value is to be seen along mapped axes; along those of vmap that changes nothing.
 
     Args:
       x: array or pytree of arrays.
       axis_name: the name of the axis, or a tuple of names.
-      to: "varying": each element has a value of its own; its derivative is the sum over the elements. "reduced" and
-        "unreduced" change nothing along an axis of vmap.
+      to: "varying" (each element has a value of its own), "reduced" or "unreduced".
+
+    Returns:
+      `x` as it is.
 
     Raises:
       NameError: no axis of the name is mapped here. ValueError: `to` is none of these.
@@ -537,9 +533,8 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """
     if to not in _CASTS:
         raise ValueError(f"Got unexpected `to` value {to!r}. Allowed `to` values are: {', '.join(map(repr, _CASTS))}")
-    names = names_of(axis_name)
-    axes_size(names, "pcast")
-    return _map_leaves(lambda v: pvary_p.bind(v, axes=names), x) if to == "varying" and names else x
+    axes_size(names_of(axis_name), "pcast")
+    return x
 
 
 # -- all_gather ----------------------------------------------------------------------------------------------------
@@ -551,9 +546,7 @@ def _gathered_shape(shape: tuple[int, ...], dim: int, size: int, tiled: bool) ->
     return (*shape[:dim], size, *shape[dim:])
 
 
-def _gather_aval(
-    x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: Any
-) -> ShapedArray:
+def _gather_aval(x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
     return x.update(shape=_gathered_shape(x.shape, all_gather_dimension, axis_size, tiled))
 
 
@@ -563,47 +556,41 @@ def _placed(stacked: Any, dim: int, tiled: bool) -> Any:
     return shapes.collapse(out, dim, dim + 2) if tiled else out
 
 
-def _gathering(name: str) -> Primitive:
-    primitive = _collective(name, "axis_name", _gather_aval)
-
-    def batch(
-        axis: MappedAxis,
-        args: Any,
-        dims: Any,
-        *,
-        all_gather_dimension: int,
-        axis_index_groups: Groups,
-        axis_name: tuple[Any, ...],
-        axis_size: int,
-        tiled: bool,
-    ) -> tuple[Any, Any]:
-        (x,), (d,) = args, dims
-        common = dict(axis_name=axis_name, axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)
-        if axis.name is None or axis.name not in axis_name:
-            if d is not None:
-                if d <= all_gather_dimension:
-                    all_gather_dimension += 1
-                elif not tiled:
-                    d += 1
-            return primitive.bind(x, all_gather_dimension=all_gather_dimension, **common), d
-        if axis_index_groups is not None:
-            params = dict(names=axis_name, groups=axis_index_groups, dim=all_gather_dimension, tiled=tiled)
-            return _by_gathering(_gather_group, axis, args, dims, params)
-        place = axis_name.index(axis.name)
-        major, minor = axis_name[:place], axis_name[place + 1 :]
-        if minor:
-            x = _everyone(x, minor)
-            d = None if d is None else d + 1
-        x = move_axis(x, d, 0, axis.size)
-        if major:
-            x = _everyone(x, major)
-        if major or minor:
-            leading = 1 + bool(major) + bool(minor)
-            x = shapes.reshape(x, (axis_size, *shaped(x).shape[leading:]))
-        return _placed(x, all_gather_dimension, tiled), None
-
-    primitive.batch = batch
-    return primitive
+def _gather_batch(
+    axis: MappedAxis,
+    args: Any,
+    dims: Any,
+    *,
+    all_gather_dimension: int,
+    axis_index_groups: Groups,
+    axis_name: tuple[Any, ...],
+    axis_size: int,
+    tiled: bool,
+) -> tuple[Any, Any]:
+    (x,), (d,) = args, dims
+    common = dict(axis_name=axis_name, axis_index_groups=axis_index_groups, axis_size=axis_size, tiled=tiled)
+    if axis.name is None or axis.name not in axis_name:
+        if d is not None:
+            if d <= all_gather_dimension:
+                all_gather_dimension += 1
+            elif not tiled:
+                d += 1
+        return all_gather_p.bind(x, all_gather_dimension=all_gather_dimension, **common), d
+    if axis_index_groups is not None:
+        params = dict(names=axis_name, groups=axis_index_groups, dim=all_gather_dimension, tiled=tiled)
+        return _by_gathering(_gather_group, axis, args, dims, params)
+    place = axis_name.index(axis.name)
+    major, minor = axis_name[:place], axis_name[place + 1 :]
+    if minor:
+        x = _everyone(x, minor)
+        d = None if d is None else d + 1
+    x = move_axis(x, d, 0, axis.size)
+    if major:
+        x = _everyone(x, major)
+    if major or minor:
+        leading = 1 + bool(major) + bool(minor)
+        x = shapes.reshape(x, (axis_size, *shaped(x).shape[leading:]))
+    return _placed(x, all_gather_dimension, tiled), None
 
 
 def _gather_group(x: Any, *, names: tuple[Any, ...], groups: Groups, dim: int, tiled: bool) -> Any:
@@ -616,22 +603,11 @@ def _gather_transpose(ct: Any, x: Any, *, all_gather_dimension: int, **params: A
     return [exchanges.reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-def _invariant_transpose(
-    ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool, **_: Any
-) -> list[Any]:
-    """The result is one value that all elements have: its cotangent is one too, of which each element has its part."""
-    size = ct.aval.shape[all_gather_dimension] // axis_size
-    start = elementwise.mul(_flat_index(axis_name), np.int32(size))
-    part = slicing.dynamic_slice_in_dim(ct, start, size, all_gather_dimension, allow_negative_indices=False)
-    return [part if tiled else shapes.squeeze(part, (all_gather_dimension,))]
-
-
-all_gather_p = _gathering("all_gather")
-all_gather_invariant_p = _gathering("all_gather_invariant")
+all_gather_p = _collective("all_gather", "axis_name", _gather_aval)
+all_gather_p.batch = _gather_batch
 linear(all_gather_p, _gather_transpose)
-linear(all_gather_invariant_p, _invariant_transpose)
 
-_GATHERS = {"varying": all_gather_p, "reduced": all_gather_p, "invarying": all_gather_invariant_p}
+_SEEN_AS = ("varying", "reduced", "invarying")
 
 
 def all_gather(
@@ -651,8 +627,8 @@ def all_gather(
       axis_index_groups: gather within these groups of indices only; all of one size.
       axis: where the values are stacked in the result.
       tiled: string the values together along dimension `axis` of `x` instead of stacking them along a new one.
-      to: "varying", "reduced" or "invarying": how the result is to be seen along the axis; with "invarying" it is
-        differentiated as one value that all elements have.
+      to: how the result is to be seen along the axis: "varying", "reduced" or "invarying". Along an axis of vmap that
+        changes nothing.
 
     Returns:
       An array of the shape of `x` with a dimension of the axis's size at `axis`; tiled, with dimension `axis` as many
@@ -666,12 +642,9 @@ def all_gather(
       >>> xt.vmap(lambda x: xt.lax.all_gather(x, "i"), axis_name="i")(xt.numpy.array([5, 6])).tolist()
       [[5, 6], [5, 6]]
     """
-    primitive = _GATHERS.get(to)
-    if primitive is None:
-        allowed = ", ".join(map(repr, _GATHERS))
-        raise ValueError(
-            f"Got unexpected `to` value for `lax.all_gather`: {to!r}. Allowed `to` values are: {allowed}"
-        )
+    if to not in _SEEN_AS:
+        allowed = ", ".join(map(repr, _SEEN_AS))
+        raise ValueError(f"Got unexpected `to` value for `lax.all_gather`: {to!r}. Allowed `to` values are: {allowed}")
     names = names_of(axis_name)
     if not names:
         return x
@@ -679,7 +652,7 @@ def all_gather(
 
     def bind(v: Any) -> Any:
         dim = shapes.canonical_axis(axis, shaped(v).ndim + (not tiled))
-        return primitive.bind(
+        return all_gather_p.bind(
             v, all_gather_dimension=dim, axis_index_groups=groups, axis_name=names, axis_size=size, tiled=tiled
         )
 

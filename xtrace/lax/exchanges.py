@@ -33,9 +33,7 @@ def _part(x: Any, dim: int, count: int, index: Any) -> Any:
 # -- psum_scatter --------------------------------------------------------------------------------------------------
 
 
-def _scatter_aval(
-    x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **_: Any
-) -> ShapedArray:
+def _scatter_aval(x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
     shape, dim = x.shape, scatter_dimension
     kept = (shape[dim] // axis_size,) if tiled else ()
     return x.update(shape=(*shape[:dim], *kept, *shape[dim + 1 :]))
@@ -96,9 +94,9 @@ def psum_scatter(
     """Sum over the elements of a mapped axis, of which each element keeps its part.
 
     Args:
-      x: array or pytree of arrays. Dimension `scatter_dimension` is as long as the axis (or a group); tiled, a multiple.
+      x: array or pytree of arrays. Dimension `scatter_dimension` is as long as the axis or a group; tiled, a multiple.
       axis_name: the name of the axis, or a tuple of names whose axes are taken as one.
-      scatter_dimension: the dimension of the sum along which element i keeps row i (tiled: the i-th of equal parts).
+      scatter_dimension: the dimension of the sum of which element i keeps row i; tiled, the i-th of equal parts.
       axis_index_groups: sum within these groups of indices only; all of one size.
       tiled: keep the dimension.
 
@@ -267,9 +265,7 @@ def all_to_all(
     return collectives._map_leaves(bind, x)
 
 
-def pswapaxes(
-    x: Any, axis_name: Any, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """Swap a mapped axis and a dimension of the array: all_to_all with both at `axis`.
 
     Args:
