@@ -6,6 +6,7 @@ Under a trace they are plain Python and simply inline: no nested jit, nothing to
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -27,6 +28,23 @@ def compiled(fun: Callable[..., Any], static_argnames: Sequence[str] = ()) -> Ca
     """`fun` compiled, for calls outside any trace. Made once per function by the caller."""
     assert _jit is not None, "no runtime is plugged in"
     return _jit(fun, static_argnames=tuple(static_argnames) or None)
+
+
+def _hashable_options(
+    fun: Callable[..., Any], static_argnames: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> inspect.BoundArguments | None:
+    """The arguments with tuples in place of lists as options, such as `axis=[0, 1]`; None if there are no such lists.
+
+    Looked for only where a call has failed: it is rare, and would cost every call.
+    """
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except TypeError:
+        return None
+    lists = [n for n in static_argnames if type(bound.arguments.get(n)) is list]
+    for name in lists:
+        bound.arguments[name] = tuple(bound.arguments[name])
+    return bound if lists else None
 
 
 def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -> Any:
@@ -52,6 +70,12 @@ def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -
                 current.position = None
         if run is None:
             run = compiled(fun, static_argnames)
-        return run(*args, **kwargs)
+        try:
+            return run(*args, **kwargs)
+        except ValueError:
+            options = _hashable_options(fun, static_argnames, args, kwargs)
+            if options is None:
+                raise
+        return run(*options.args, **options.kwargs)
 
     return wrapper
