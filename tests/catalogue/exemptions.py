@@ -2,6 +2,11 @@
 
 _OPTIONS = "an option's values, not an operation"
 
+_COLLECTIVES = (
+    "all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute pshuffle psum psum_scatter "
+    "pswapaxes ragged_all_to_all"
+)
+
 EXEMPT: dict[str, str] = {
     "lax.AccuracyMode": _OPTIONS,
     "numpy.einsum_path": "of shapes, not arrays; tested in tests/numpy/test_dots.py",
@@ -29,6 +34,10 @@ EXEMPT: dict[str, str] = {
     ),
     "random.key_dtype": "of dtypes, not arrays; tested in tests/random/test_keys.py",
     "random.key_impl": "the name of an implementation, not an array; tested in tests/random/test_keys.py",
+    **dict.fromkeys(
+        [f"lax.{name}" for name in _COLLECTIVES.split()],
+        "between the elements of a named axis; tested in tests/lax/test_collectives.py",
+    ),
     "lax.broadcast_shapes": "of shapes, not arrays; tested in tests/lax/test_slicing.py",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }
@@ -38,5 +47,9 @@ EXEMPT_PRIMITIVES: dict[str, str] = {
     "eq_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",
     "le_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",
     "lt_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",
+    **dict.fromkeys(
+        "all_gather all_to_all axis_index pbroadcast pmax pmin ppermute psum ragged_all_to_all reduce_scatter".split(),
+        "between the elements of a named axis; tested in tests/lax/test_collectives.py",
+    ),
     "copy": "bound by numpy.array and numpy.copy; tested in tests/lax/test_identities.py",
 }

@@ -34,14 +34,14 @@ class bind_axes:
 
 def bound_axes() -> tuple[tuple[Any, int], ...]:
     """The bound axes as pairs (name, size), the innermost last."""
-    return _state.value  # type: ignore[no-any-return]
+    return _state.value
 
 
 def axis_size(name: Any, asked_by: str) -> int:
     """The size of the innermost axis called `name`. Raises NameError, naming the function that asked, if none is."""
     for bound, size in reversed(_state.value):
         if bound == name:
-            return size  # type: ignore[no-any-return]
+            return size
     raise unbound_axis(name, asked_by)
 
 

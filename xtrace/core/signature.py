@@ -166,8 +166,8 @@ def check_results(outs: list[Any], out_tree: Any, name: str, traced_for: str) ->
                 where = result_names(out_tree)[i]
                 if traced_for == "vmap":
                     raise TypeError(
-                        f"Output from batched function {name} at {where}, {_shown(x)} of type {type(x)}, is not a valid "
-                        "JAX type: mapped functions return arrays, numbers and containers of them."
+                        f"Output from batched function {name} at {where}, {_shown(x)} of type {type(x)}, is not a "
+                        "valid JAX type: mapped functions return arrays, numbers and containers of them."
                     ) from None
                 raise TypeError(
                     f"function {name} traced for {traced_for} returned a value of type {type(x)} at {where}, which is "

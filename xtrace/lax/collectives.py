@@ -160,12 +160,14 @@ def _reduction(name: str, reduce: Callable[..., Any], repeated: Callable[..., An
 
     def within_group(x: Any, *, axes: tuple[Any, ...], axis_index_groups: Any) -> Any:
         everyone, me = _everyone(x, axes), _flat_index(axes)
-        n = everyone.aval.shape[0]
+        n = shaped(everyone).shape[0]
         together = np.zeros((n, n), bool)
         for group in axis_index_groups:
             together[np.ix_(group, group)] = True
-        mine = shapes.broadcast_in_dim(_row(together, me), everyone.aval.shape, (0,))
-        return reduce(selection.select(mine, everyone, shapes.full(everyone.aval.shape, neutral(x.aval.dtype))), (0,))
+        mine = shapes.broadcast_in_dim(_row(together, me), shaped(everyone).shape, (0,))
+        return reduce(
+            selection.select(mine, everyone, shapes.full(shaped(everyone).shape, neutral(shaped(x).dtype))), (0,)
+        )
 
     primitive.batch = batch
     return primitive
@@ -186,7 +188,7 @@ linear(psum_p, lambda ct, x, **params: [psum_p.bind(ct, **params)])
 
 def _extremum_jvp(t: Any, out: Any, x: Any, **params: Any) -> Any:
     """Elements that attain the extremum share its derivative equally, as along a dimension of an array."""
-    attained = shapes.convert(comparisons.eq(x, out), t.aval.dtype, False)
+    attained = shapes.convert(comparisons.eq(x, out), shaped(t).dtype, False)
     count = psum_p.bind(attained, **params)
     return psum_p.bind(elementwise.mul(t, elementwise.div(attained, count)), **params)
 
@@ -234,7 +236,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
     leaves, tree = _registry.flatten(x)
     leaves = [shapes.convert_element_type(v, np.int32) if shaped(v).dtype == dtypes.bool_ else v for v in leaves]
     if not any([isinstance(v, Tracer) for v in leaves]):
-        size = axes_size(named, "psum") if groups is None else len(groups[0])
+        size = _group_size(named, groups)
         return tree.unflatten([_constant_sum(v, size, positional) for v in leaves])
     outs = []
     for v in leaves:
@@ -243,11 +245,23 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
     return tree.unflatten(outs)
 
 
-def _constant_sum(x: Any, size: int, positional: tuple[int, ...]) -> Any:
-    if type(x) in dtypes.PYTHON_SCALARS and not positional:
+def _group_size(names: tuple[Any, ...], groups: Groups) -> Any:
+    """How many elements are in this element's group: a Python int, or an array where groups differ in size."""
+    if groups is None:
+        return axes_size(names, "psum")
+    sizes = np.zeros(sum([len(g) for g in groups]), np.int32)
+    for group in groups:
+        sizes[list(group)] = len(group)
+    return len(groups[0]) if (sizes == sizes[0]).all() else _row(sizes, _flat_index(names))
+
+
+def _constant_sum(x: Any, size: Any, positional: tuple[int, ...]) -> Any:
+    if type(size) is int and type(x) in dtypes.PYTHON_SCALARS and not positional:
         return size * x
     x = reductions.reduce_sum(x, positional)
-    return np.asarray(size * x, x.dtype)[()] if isinstance(x, np.generic) else _times(x, size)
+    if type(size) is int and isinstance(x, np.generic):
+        return np.asarray(size * x, x.dtype)[()]
+    return _times(x, size)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
@@ -390,7 +404,7 @@ def _zeros_where_not(x: Any, received: Any, axis: int) -> Any:
 
 def _permute(x: Any, *, axis_name: tuple[Any, ...], perm: Any) -> Any:
     everyone, me = _everyone(x, axis_name), _flat_index(axis_name)
-    sources, received = _sources(perm, everyone.aval.shape[0])
+    sources, received = _sources(perm, shaped(everyone).shape[0])
     return _zeros_where_not(_row(everyone, _row(sources, me)), _row(received, me), 0)
 
 

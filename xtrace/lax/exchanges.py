@@ -332,14 +332,14 @@ def _receive(
 ) -> Any:
     """What one element receives: for each row of `output`, which row of whose operand arrives there, if any."""
     rows, me = collectives._my_group(operand, axis_name, axis_index_groups)
-    n, per_source = rows.aval.shape[:2]
+    n, per_source = shaped(rows).shape[:2]
 
     def sent_here(numbers: Any) -> Any:
         theirs = collectives._my_group(shapes.convert(numbers, np.dtype(np.int32), False), axis_name, axis_index_groups)
         return _part(theirs[0], 1, n, me)  # source, slice
 
     start, size, place = [sent_here(x) for x in (input_offsets, send_sizes, output_offsets)]
-    shape = (*start.aval.shape, output.aval.shape[0])
+    shape = (*shaped(start).shape, shaped(output).shape[0])
     row = creation.broadcasted_iota(np.int32, shape, 2)
     start, size, place = [shapes.broadcast_in_dim(x, shape, (0, 1)) for x in (start, size, place)]
     within = elementwise.sub(row, place)
@@ -348,7 +348,7 @@ def _receive(
     index = elementwise.add(source, elementwise.add(start, within))
     index = reductions.reduce_sum(selection.select(hit, index, shapes.full(shape, np.int32(0))), (0, 1))
     arrived = gathers.index_take(shapes.collapse(rows, 0, 2), [index], (0,))
-    some = shapes.broadcast_in_dim(reductions.reduce_or(hit, (0, 1)), output.aval.shape, (0,))
+    some = shapes.broadcast_in_dim(reductions.reduce_or(hit, (0, 1)), shaped(output).shape, (0,))
     return selection.select(some, arrived, output)
 
 
@@ -377,7 +377,7 @@ def _ragged_transpose(
     out: list[Any] = [None] * 6
 
     def zeros(shape: tuple[int, ...]) -> Any:
-        return shapes.full(shape, np.zeros((), ct.aval.dtype)[()])
+        return shapes.full(shape, np.zeros((), shaped(ct).dtype)[()])
 
     if type(operand) is UndefinedPrimal:  # what came goes back where it came from
         theirs = [
@@ -387,10 +387,10 @@ def _ragged_transpose(
         back = ragged_all_to_all_p.bind(ct, zeros(aval.shape), theirs[0], recv_sizes, theirs[1], send_sizes, **params)
         out[0] = back
     if type(output) is UndefinedPrimal:
-        ones = shapes.full(aval.shape, np.ones((), ct.aval.dtype)[()])
+        ones = shapes.full(aval.shape, np.ones((), shaped(ct).dtype)[()])
         numbers = (input_offsets, send_sizes, output_offsets, recv_sizes)
-        hit = ragged_all_to_all_p.bind(ones, zeros(ct.aval.shape), *numbers, **params)
-        out[1] = selection.select(comparisons.ne(hit, zeros(ct.aval.shape)), zeros(ct.aval.shape), ct)
+        hit = ragged_all_to_all_p.bind(ones, zeros(shaped(ct).shape), *numbers, **params)
+        out[1] = selection.select(comparisons.ne(hit, zeros(shaped(ct).shape)), zeros(shaped(ct).shape), ct)
     return out
 
 
@@ -440,6 +440,7 @@ def ragged_all_to_all(
     """
     size, groups = collectives._span("ragged_all_to_all", axis_name, axis_index_groups)
     arrays = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
+    _ragged_aval(*[shaped(x) for x in arrays], axis_name=axis_name, axis_index_groups=groups)
     counts = [shaped(x).size for x in arrays[2:]]
     if len(set(counts)) > 1 or counts[0] % size:
         raise ValueError(
