@@ -85,3 +85,16 @@ def test_argument_errors():
         xt.vmap(3)
     with pytest.raises(TypeError, match="argument x"):
         xt.vmap(lambda x: x)("text")
+
+
+def test_sum_match_sums_results_that_are_not_to_be_mapped():
+    f = xt.vmap(lambda x: (x, 2.0), out_axes=None, sum_match=True)
+    summed, constant = f(xnp.asarray(M))
+    np.testing.assert_allclose(summed, M.sum(0), rtol=1e-6)
+    assert constant == 2.0
+
+
+@pytest.mark.parametrize("axes", [True, "a", 0.5, (True,)])
+def test_axes_that_are_no_integers(axes):
+    with pytest.raises(TypeError, match="vmap in_axes must be an int, None, or"):
+        xt.vmap(lambda x: x, in_axes=axes)

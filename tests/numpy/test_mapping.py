@@ -177,3 +177,8 @@ def test_piecewise():
     # Functions see single elements.
     assert xnp.piecewise(X, [X > 2], [lambda v: v + len(v.shape)]).tolist() == [[0, 0, 0], [3, 4, 5]]
     assert float(xnp.piecewise(np.float32(-3), [np.bool_(True)], [lambda v: -v])) == 3
+
+
+def test_vectorize_takes_no_none_where_a_signature_needs_an_array():
+    with pytest.raises(ValueError, match=r"Cannot pass None at locations \{1\} with signature"):
+        xnp.vectorize(lambda x, y: x, signature="(n),(n)->()")(np.ones(3), None)

@@ -224,3 +224,45 @@ def test_names_end_with_their_vmap():
         over(lambda x: 1 / 0)(X)
     with pytest.raises(NameError, match="no axis has a name here"):
         lax.axis_size("i")
+
+
+# -- names among the axes of library functions ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "var", "std", "prod", "any", "all", "count_nonzero"])
+@pytest.mark.parametrize("axis,dims", [("i", 0), (("i", 0), (0, 1)), ((-1, "i"), (1, 0))])
+def test_numpy_reductions(name, axis, dims):
+    got = over(lambda x: getattr(xnp, name)(x > 2 if name in ("any", "all") else x, axis=axis), out_axes=None)(X)
+    close(got, getattr(np, name)(X > 2 if name in ("any", "all") else X, axis=dims))
+
+
+def test_numpy_reductions_with_options():
+    close(over(lambda x: xnp.sum(x, ("i", 0), where=x > 2, initial=4.5), out_axes=None)(X), X[X > 2].sum() + 4.5)
+    close(over(lambda x: xnp.mean(x, ("i", 0), where=x > 2), out_axes=None)(X), X[X > 2].mean())
+    close(over(lambda x: xnp.var(x, ("i", 0), where=x > 2), out_axes=None)(X), X[X > 2].var())
+    close(over(lambda x: xnp.var(x, ("i", 0), ddof=1, keepdims=True), out_axes=None)(X), [X.var(ddof=1)])
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        xnp.sum(X, axis="i")
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+@pytest.mark.parametrize("axis,dims", [("i", (0,)), (("i", 0), (0, 1)), ((-1, "i"), (1, 0))])
+def test_nn_functions(axis, dims):
+    close(over(lambda x: xt.nn.softmax(x, axis))(X), softmax(X, dims))
+    close(over(lambda x: xt.nn.log_softmax(x, axis))(X), np.log(softmax(X, dims)))
+    close(over(lambda x: xt.nn.logsumexp(x, axis), out_axes=None)(X), np.log(np.exp(X).sum(dims)))
+    close(over(lambda x: xt.nn.logmeanexp(x, axis), out_axes=None)(X), np.log(np.exp(X).mean(dims)))
+    standard = (X - X.mean(dims, keepdims=True)) / np.sqrt(X.var(dims, keepdims=True) + 1e-5)
+    close(over(lambda x: xt.nn.standardize(x, axis))(X), standard)
+
+
+def test_one_hot_along_a_named_axis():
+    labels = np.array([2, 0, 1, 2])
+    got = over(lambda x: xt.nn.one_hot(labels, 3, axis="i"), out_axes=1)(X)
+    close(got, np.eye(3)[labels])
+    with pytest.raises(ValueError, match="Expected num_classes to match the size of axis i, but 4 != 3"):
+        over(lambda x: xt.nn.one_hot(labels, 4, axis="i"))(X)

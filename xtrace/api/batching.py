@@ -8,7 +8,7 @@ from typing import Any
 
 from xtrace.core import pytree, pytree_prefixes, signature, source
 from xtrace.core.primitive import as_array, shaped
-from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
+from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis, sum_axis
 
 _flatten = pytree.default_registry.flatten
 
@@ -30,6 +30,9 @@ def vmap(
         an int, None, or a tuple of them or of pytree prefixes of the arguments. Keyword arguments map axis 0.
       out_axes: where the mapped axis appears in each result, an int, None (not mapped) or a pytree prefix.
       axis_name: a name for the axis, for collectives. axis_size: its size, where no argument is mapped.
+      spmd_axis_name: the mesh axis, or axes, along which the mapped axis is laid out where the function says how its
+        values are.
+      sum_match: sum results over the mapped axis where out_axes is None for them.
 
     Returns:
       The batched function.
@@ -45,6 +48,8 @@ def vmap(
         raise TypeError(f"vmap takes a function, got {fun!r} of type {type(fun)}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    if spmd_axis_name is not None and not isinstance(spmd_axis_name, tuple):
+        spmd_axis_name = (spmd_axis_name,)
     _check_axes(in_axes, out_axes)
 
     @source.boundary
@@ -68,20 +73,20 @@ def vmap(
             return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
 
         outs, found = batch_flat(flat, axis, leaves, dims)
-        return _results(fun, outs, found, out_axes, out_trees[0], size)
+        return _results(fun, outs, found, out_axes, out_trees[0], size, sum_match)
 
     return vmap_f
 
 
 def _check_axes(in_axes: Any, out_axes: Any) -> None:
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))) or isinstance(in_axes, bool):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
             f"to the function, but got {in_axes!r}."
         )
     for where, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in pytree.tree_leaves(axes):
-            if type(leaf) is not int and not hasattr(leaf, "__index__"):
+            if type(leaf) is not int and (type(leaf) is bool or not hasattr(leaf, "__index__")):
                 raise TypeError(
                     f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type "
                     f"{type(leaf)}"
@@ -112,13 +117,21 @@ def _operands(
 
 
 def _results(
-    fun: Callable[..., Any], outs: list[Any], dims: list[int | None], out_axes: Any, out_tree: Any, size: int
+    fun: Callable[..., Any],
+    outs: list[Any],
+    dims: list[int | None],
+    out_axes: Any,
+    out_tree: Any,
+    size: int,
+    sum_match: bool,
 ) -> Any:
     """The results as a pytree, each with its mapped axis where `out_axes` wants it."""
     results = []
     for i, (out, d, wanted) in enumerate(zip(outs, dims, _out_dims(out_axes, out_tree, len(outs)))):
         if wanted is None:
-            if d is not None:
+            if d is not None and sum_match:
+                out = sum_axis(out, d)
+            elif d is not None:
                 raise ValueError(
                     f"vmap has mapped output but out_axes is None: {signature.result_names(out_tree)[i]} of "
                     f"{signature.fun_name(fun)} depends on mapped arguments; give it an axis in out_axes"

@@ -58,3 +58,19 @@ def unbound_axis(name: Any, asked_by: str) -> NameError:
         f"Found an unbound axis name: {name}. {asked_by} works inside a function that is mapped over an axis of that "
         f"name, as by vmap(f, axis_name={name!r}); {there}."
     )
+
+
+def split_axes(axis: Any) -> tuple[tuple[Any, ...], Any]:
+    """What an `axis` argument names of mapped axes, and the dimensions in it: `(("i",), (0,))` of `("i", 0)`."""
+    if axis is None or type(axis) is int:
+        return (), axis
+    if isinstance(axis, (tuple, list)):
+        names = tuple([a for a in axis if _is_name(a)])
+        return (names, tuple([a for a in axis if not _is_name(a)])) if names else ((), axis)
+    return ((axis,), ()) if _is_name(axis) else ((), axis)
+
+
+def _is_name(a: Any) -> bool:
+    if type(a) is int or type(a) is str:
+        return type(a) is str
+    return not hasattr(a, "__index__") and any([a is n or a == n for n, _ in _state.value])

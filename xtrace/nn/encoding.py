@@ -7,6 +7,7 @@ from typing import Any
 
 from xtrace import lax
 from xtrace.core import dtypes
+from xtrace.core.axes import axes_size, split_axes
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
@@ -32,13 +33,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1, out_
       x: integers.
       num_classes: the length of a vector.
       dtype: of the result; None: the default float.
-      axis: where the vectors lie in the result.
+      axis: where the vectors lie in the result; or the name of a mapped axis of which each element gets its place.
 
     Returns:
       An array with one dimension more than `x`.
 
     Raises:
-      ValueError: there is no such axis.
+      ValueError: there is no such axis, or a named one has not num_classes elements.
       TypeError: num_classes isn't an integer known while tracing.
 
     Example:
@@ -55,6 +56,14 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1, out_
     check_arraylike("one_hot", x)
     num_classes = operator.index(num_classes)
     dtype = dtypes.canonical_dtype(float if dtype is None else dtype)
+    names, _ = split_axes(axis)
+    if names:
+        size = axes_size(names, "one_hot")
+        if size != num_classes:
+            raise ValueError(f"Expected num_classes to match the size of axis {axis}, but {num_classes} != {size}")
+        index = shapes.convert(lax.axis_index(names), shaped(x).dtype, False)
+        place = shapes.broadcast_in_dim(index, shaped(x).shape, ())
+        return shapes.convert(lax.eq(x, place), dtype, False)
     rank = shaped(x).ndim + 1
     axis = operator.index(axis)
     if not -rank <= axis < rank:

@@ -9,6 +9,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace.core import dtypes
+from xtrace.core.axes import axes_size, split_axes
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
@@ -34,7 +35,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all.
+      axis: an axis, several, or None for all. Names of mapped axes may be among them.
       where: booleans that broadcast to `x`: elements to take into account. The others are 0 in the result.
 
     Raises:
@@ -59,7 +60,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all.
+      axis: an axis, several, or None for all. Names of mapped axes may be among them.
       where: booleans that broadcast to `x`: elements to take into account. The others are -inf in the result.
     """
     x = inexact("log_softmax", x)
@@ -143,7 +144,7 @@ def logsumexp(
 
     Args:
       a: an array.
-      axis: an axis, several, or None for all.
+      axis: an axis, several, or None for all. Names of mapped axes may be among them.
       b: factors that broadcast with `a`; None: 1.
       keepdims: whether the reduced axes stay, with size 1.
       return_sign: whether to return (log of the magnitude of the sum, its sign).
@@ -164,7 +165,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all.
+      axis: an axis, several, or None for all. Names of mapped axes may be among them.
       where: booleans that broadcast to `x`: elements to take into account.
       keepdims: whether the reduced axes stay, with size 1.
     """
@@ -177,7 +178,8 @@ def _count(like_: Any, x: Any, where: Any, axis: Any, keepdims: bool) -> Any:
     shape = np.shape(x) if not hasattr(x, "aval") else x.aval.shape
     axes = axes_of("mean", axis, len(shape))
     if where is None:
-        return like(like_, float(math.prod([shape[a] for a in axes])))
+        names, dims = split_axes(axes)
+        return like(like_, float(math.prod([shape[a] for a in dims]) * axes_size(names, "a mean")))
     ones = shapes.convert_element_type(masked(where, filled(_zeros(shape, like_), 1.0), 0), shaped(like_).dtype)
     return total(ones, axes, keepdims)
 
@@ -222,7 +224,7 @@ def standardize(
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all.
+      axis: an axis, several, or None for all. Names of mapped axes may be among them.
       mean, variance: to use; None: those of `x` over `axis`.
       epsilon: added to the variance.
       where: booleans that broadcast to `x`: elements that mean and variance are taken over.

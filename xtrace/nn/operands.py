@@ -9,6 +9,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace.core import dtypes
+from xtrace.core.axes import split_axes
 from xtrace.core.primitive import shaped
 from xtrace.lax import reductions, shapes
 from xtrace.numpy.promotion import promote
@@ -52,9 +53,10 @@ def filled(x: Any, value: float) -> Any:
 
 
 def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
-    """An axis, several, or None for all, counted from the front. Raises ValueError."""
+    """An axis, several, or None for all, counted from the front; names of mapped axes behind. Raises ValueError."""
     if axis is None:
         return tuple(range(ndim))
+    names, axis = split_axes(axis)
     axes = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
     for a in axes:
         if not -ndim <= a < ndim:
@@ -62,7 +64,7 @@ def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     found = tuple([int(a) % ndim for a in axes])
     if len(set(found)) != len(found):
         raise ValueError(f"{name}: duplicate value in axis: {axis}")
-    return found
+    return (*found, *names)
 
 
 def keep_dims(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -72,14 +74,24 @@ def keep_dims(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 
 def total(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-    """The sum over `axes`."""
-    out = reductions.reduce_sum(x, axes)
+    """The sum over `axes`, dimensions and names of mapped axes."""
+    names, dims = split_axes(axes)
+    out = reductions.reduce_sum(x, dims)
+    if names:
+        from xtrace.lax import collectives
+
+        out = collectives.psum(out, names)
     return keep_dims(out, shaped(x).shape, axes) if keepdims else out
 
 
 def greatest(x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-    """The maximum over `axes`; of nothing, minus infinity."""
-    out = reductions.reduce_max(x, axes)
+    """The maximum over `axes`, dimensions and names of mapped axes; of nothing, minus infinity."""
+    names, dims = split_axes(axes)
+    out = reductions.reduce_max(x, dims)
+    if names:
+        from xtrace.lax import collectives
+
+        out = collectives.pmax(out, names)
     return keep_dims(out, shaped(x).shape, axes) if keepdims else out
 
 

@@ -167,6 +167,11 @@ def vectorize(
 
                 x = xnp.asarray(x)
             arrays.append(None if x is None else as_array("vectorize", x))
+        absent = {i for i, x in zip(mapped, arrays, strict=True) if x is None}
+        if absent and cores is not None:
+            raise ValueError(
+                f"Cannot pass None at locations {absent} with signature={signature!r}: name them in excluded"
+            )
         sizes: dict[str, int] = {}
         outer = [_outer_shape(x, core, sizes, context) for x, core in zip(arrays, in_cores, strict=True)]
         broadcast = common_shape(outer)

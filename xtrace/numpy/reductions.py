@@ -14,6 +14,7 @@ import numpy as np
 
 from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
+from xtrace.core.axes import axes_size, split_axes
 from xtrace.core.composite import composite
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.records import Record
@@ -40,13 +41,15 @@ class Reduction(NamedTuple):
     upcasts: bool = False  # computes float16 and bfloat16 in float32
     promotes: bool = False  # bool and narrow integers become the default integers
     logical: bool = False  # operands become bool
+    across: str = ""  # the collective that reduces over named axes; without one, elements' results are gathered
 
 
 class _Plan(Record):
-    __slots__ = ("dtype", "axes", "params", "back", "keep")
+    __slots__ = ("dtype", "axes", "names", "params", "back", "keep")
 
     dtype: Any  # to convert the operand to, or None
     axes: tuple[int, ...]
+    names: tuple[Any, ...]  # of mapped axes to reduce over as well
     params: dict[str, Any]
     back: Any  # to convert the result to, or None
     keep: dict[str, Any] | None  # parameters of broadcast_in_dim that give reduced dimensions size 1
@@ -64,7 +67,7 @@ def operand(name: str, x: Any) -> Any:
 
 
 def reduction_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes that an `axis` argument means: all for None."""
+    """The dimensions that an `axis` argument means: all for None. Names of mapped axes have been taken out."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, Sequence):
@@ -104,6 +107,7 @@ def default_integer(dtype: Any) -> Any:
 
 
 def _make_plan(spec: Reduction, aval: ShapedArray, axis: Any, dtype: Any, keepdims: bool, promote: bool) -> _Plan:
+    names, axis = split_axes(axis)
     axes = reduction_axes(axis, aval.ndim)
     back = None
     if dtype is not None:
@@ -115,7 +119,8 @@ def _make_plan(spec: Reduction, aval: ShapedArray, axis: Any, dtype: Any, keepdi
         if spec.upcasts and used in _NARROW_FLOATS:
             used, back = dtypes.float32, used
     change = used if used != aval.dtype or aval.weak_type else None
-    return _Plan(change, axes, {"axes": axes, **dict(spec.params)}, back, kept(aval.shape, axes) if keepdims else None)
+    keep = kept(aval.shape, axes) if keepdims else None
+    return _Plan(change, axes, names, {"axes": axes, **dict(spec.params)}, back, keep)
 
 
 def mask(where: Any, x: Any, otherwise: Any, name: str) -> Any:
@@ -199,6 +204,8 @@ def reduce(
     if initial is None and spec.identity is None and 0 in aval.shape:
         _check_not_empty(spec.name, aval, plan.axes)
     result = spec.primitive.bind(a, **plan.params) if plan.axes else a
+    if plan.names:
+        result = _across(spec, result, plan.names)
     if initial is not None:
         value = initial_value(initial, shaped(result).dtype)
         result = spec.combine(value, result) if not shaped(value).shape else result
@@ -207,6 +214,15 @@ def reduce(
     if plan.keep is not None:
         result = shapes.broadcast_in_dim_p.bind(result, **plan.keep)
     return result
+
+
+def _across(spec: Reduction, x: Any, names: tuple[Any, ...]) -> Any:
+    """The reduction of what the elements of mapped axes have."""
+    from xtrace.lax import collectives
+
+    if spec.across:
+        return getattr(collectives, spec.across)(x, names)
+    return spec.primitive.bind(collectives.all_gather(x, names), axes=(0,), **dict(spec.params))
 
 
 def typed(value: Any, dtype: Any) -> Any:
@@ -227,10 +243,10 @@ def _check_not_empty(name: str, aval: ShapedArray, axes: Sequence[int]) -> None:
 
 
 _AXES = (("out_sharding", None),)
-SUM = Reduction("sum", lax_reductions.reduce_sum_p, _AXES, el.add, lambda dtype: 0, upcasts=True, promotes=True)
+SUM = Reduction("sum", lax_reductions.reduce_sum_p, _AXES, el.add, lambda dtype: 0, True, True, across="psum")
 PROD = Reduction("prod", lax_reductions.reduce_prod_p, _AXES, el.mul, lambda dtype: 1, upcasts=True, promotes=True)
-MAX = Reduction("max", lax_reductions.reduce_max_p, _AXES, el.max, None)
-MIN = Reduction("min", lax_reductions.reduce_min_p, _AXES, el.min, None)
+MAX = Reduction("max", lax_reductions.reduce_max_p, _AXES, el.max, None, across="pmax")
+MIN = Reduction("min", lax_reductions.reduce_min_p, _AXES, el.min, None, across="pmin")
 ALL = Reduction("all", lax_reductions.reduce_and_p, (), None, lambda dtype: True, logical=True)
 ANY = Reduction("any", lax_reductions.reduce_or_p, (), None, lambda dtype: False, logical=True)
 
@@ -254,7 +270,7 @@ def sum(
 
     Args:
       a: array.
-      axis: axis or tuple of axes to reduce; None: all.
+      axis: axis or tuple of axes to reduce, names of mapped axes among them; None: all dimensions.
       dtype: dtype to sum in and return.
       out: not supported.
       keepdims: whether reduced axes stay, with size 1.
@@ -404,7 +420,9 @@ def computation_dtype(dtype: Any) -> Any:
 
 
 def _count(shape: tuple[int, ...], axis: Any) -> int:
-    return math.prod([shape[i] for i in reduction_axes(axis, len(shape))])
+    names, axis = split_axes(axis)
+    count = math.prod([shape[i] for i in reduction_axes(axis, len(shape))])
+    return count * axes_size(names, "a reduction") if names else count
 
 
 def _masked_count(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
