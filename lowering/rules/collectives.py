@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from xtrace.core import source
+from xtrace.core.trace import current
 from xtrace.lax import collectives, exchanges
 from xtrace.lowering.lower import Body
 
@@ -12,10 +13,10 @@ from xtrace.lowering.lower import Body
 def _unmapped(ctx: Body, eqn: Any, *operands: Any) -> NoReturn:
     params, primitive = eqn.params, eqn.primitive
     names = collectives.names_of(params["axes"] if "axes" in params else params["axis_name"])
+    where = source.describe(eqn.position or current.position)
     raise NameError(
-        f"Found an unbound axis name: {', '.join(map(str, names))}. {primitive.name} at "
-        f"{source.describe(eqn.position)} works along that axis, and the function that is compiled is not mapped over "
-        f"it. Map it first, as by vmap(f, axis_name={names[0]!r})."
+        f"Found an unbound axis name: {', '.join(map(str, names))}. {primitive.name} at {where} works along that axis, "
+        f"and the function that is compiled is not mapped over it. Map it first, as by vmap(f, axis_name={names[0]!r})."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from xtrace.core import pytree, pytree_prefixes, signature, source
 from xtrace.core.primitive import as_array, shaped
+from xtrace.transforms import vmappable
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis, sum_axis
 
 _flatten = pytree.default_registry.flatten
@@ -60,6 +61,8 @@ def vmap(
                 "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
                 f"passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
             )
+        if vmappable.registered:
+            return _vmap_values(fun, args, kwargs, in_axes, out_axes, axis_name, axis_size, spmd_axis_name, sum_match)
         leaves, in_tree = _flatten((args, kwargs))
         avals, dims = _operands(fun, args, kwargs, leaves, _in_dims(in_axes, in_tree, len(leaves), args))
         size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
@@ -78,14 +81,56 @@ def vmap(
     return vmap_f
 
 
+def _vmap_values(
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_axes: Any,
+    out_axes: Any,
+    axis_name: Any,
+    axis_size: int | None,
+    spmd_axis_name: Any,
+    sum_match: bool,
+) -> Any:
+    """vmap where values of users' own types may be mapped."""
+    leaves, in_tree = pytree.tree_flatten((args, kwargs), is_leaf=vmappable.is_vmappable)
+    n_kwargs = pytree.tree_structure(kwargs, is_leaf=vmappable.is_vmappable).num_leaves
+    positional = pytree.tree_structure(args, is_leaf=vmappable.is_vmappable)
+    specs = [*pytree_prefixes.flatten_prefix(in_axes, positional, "vmap in_axes"), *([0] * n_kwargs)]
+    plain = [i for i, x in enumerate(leaves) if not vmappable.is_vmappable(x)]
+    avals, dims = _operands(fun, args, kwargs, [leaves[i] for i in plain], [specs[i] for i in plain])
+    for i, d in zip(plain, dims):
+        specs[i] = d
+    size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
+    out_trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        a, k = pytree.tree_unflatten(in_tree, xs)
+        outs, out_tree = pytree.tree_flatten(fun(*a, **k), is_leaf=vmappable.is_vmappable)
+        out_trees.append(out_tree)
+        return outs
+
+    def out_specs() -> list[Any]:
+        return _out_dims(out_axes, out_trees[0], out_trees[0].num_leaves)
+
+    axis = MappedAxis(size, axis_name, spmd_axis_name)
+    results = vmappable.batch_values(flat, axis, leaves, specs, out_specs, sum_match)
+    return pytree.tree_unflatten(out_trees[0], results)
+
+
 def _check_axes(in_axes: Any, out_axes: Any) -> None:
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))) or isinstance(in_axes, bool):
+    own_types = bool(vmappable.registered)
+    if own_types and vmappable.is_spec(in_axes):
+        pass
+    elif not (in_axes is None or isinstance(in_axes, (int, tuple))) or isinstance(in_axes, bool):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments passed "
             f"to the function, but got {in_axes!r}."
         )
     for where, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in pytree.tree_leaves(axes):
+            if own_types and vmappable.is_spec(leaf):
+                continue
             if type(leaf) is not int and (type(leaf) is bool or not hasattr(leaf, "__index__")):
                 raise TypeError(
                     f"vmap {where} must be an int, None, or (nested) containers of them, got a leaf {leaf!r} of type "

@@ -210,16 +210,18 @@ class JitFunction:
         static_args = [call.args[i] for i in static_nums]
         static_kwargs = {k: v for k, v in call.kwargs.items() if k in self.options.static_argnames}
         out_trees = []
-        # What the names are made from later: the structure of the call, without its arrays.
-        placeholders = in_tree.unflatten([_Leaf] * in_tree.num_leaves)
         n_args = len(call.args)
 
         reference = _weak_reference(fun)  # the cache lives as long as the function: it must not keep it alive
 
         def names() -> list[str]:
-            dynamic = iter(placeholders[0])
+            try:  # of the structure of the call, without its arrays
+                positional, by_name = in_tree.unflatten([_Leaf] * in_tree.num_leaves)
+            except Exception:  # a class of the user's that looks at its contents
+                return [f"argument leaf {i}" for i in range(in_tree.num_leaves)]
+            dynamic = iter(positional)
             args = [None if i in static_nums else next(dynamic) for i in range(n_args)]
-            return signature.leaf_names(reference(), args, placeholders[1], static_nums)
+            return signature.leaf_names(reference(), args, by_name, static_nums)
 
         def flat(*leaves: Any) -> list[Any]:
             args, kwargs = in_tree.unflatten(leaves)
