@@ -554,3 +554,15 @@ def test_python_conditions_inside_bodies():
 
     with pytest.raises(errors.TracerBoolConversionError, match="Attempted boolean conversion of traced array"):
         lax.scan(step, 1.0, XS)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, xt.jit], ids=["plain", "jit"])
+def test_branches_that_elements_dont_take_leave_no_nan_in_gradients(wrap):
+    def f(v, w):
+        return lax.cond(v > 0, lambda v: xnp.sqrt(v * w), lambda v: 0.0 * v, v)
+
+    x = np.array([0.0, 1.0, 4.0], np.float32)
+    mapped = wrap(xt.vmap(f, in_axes=(0, None)))
+    dx, dw = xt.grad(lambda x, w: mapped(x, w).sum(), (0, 1))(x, 1.0)
+    np.testing.assert_allclose(dx, [0.0, 0.5, 0.25])
+    np.testing.assert_allclose(dw, (1 + 2) / 2)

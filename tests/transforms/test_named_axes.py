@@ -266,3 +266,13 @@ def test_one_hot_along_a_named_axis():
     close(got, np.eye(3)[labels])
     with pytest.raises(ValueError, match="Expected num_classes to match the size of axis i, but 4 != 3"):
         over(lambda x: xt.nn.one_hot(labels, 4, axis="i"))(X)
+
+
+def test_elements_that_dont_take_a_branch_contribute_to_its_collectives():
+    def f(x):
+        return lax.cond(x > 2.0, lambda x: x * lax.psum(x, "i"), lambda x: 0 * x, x)
+
+    x = np.array([1.0, 3.0, 4.0], np.float32)
+    # The sum of the results is (x1 + x2) (x0 + x1 + x2).
+    close(over(f)(x), [0, 24, 32])
+    close(xt.grad(lambda x: over(f)(x).sum())(x), [7, 15, 15])

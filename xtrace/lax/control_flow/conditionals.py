@@ -8,10 +8,11 @@ from typing import Any
 
 from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, Literal, Var
+from xtrace.core.effects import NamedAxisEffect
+from xtrace.core.jaxpr import Jaxpr, Literal, Var, used_inputs
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.trace import Tracer, use_trace
-from xtrace.lax import comparisons, selection, shapes
+from xtrace.core.trace import Tracer, current, use_trace
+from xtrace.lax import comparisons, identities, selection, shapes
 from xtrace.lax.control_flow import common
 from xtrace.transforms.batching import MappedAxis, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -378,13 +379,36 @@ def _cond_batch(axis: MappedAxis, args: list[Any], dims: list[int | None], *, br
     # Elements take different branches: all run, and results are selected.
     index = move_axis(index, dims[0], 0, axis.size)
     results = []
-    for branch in branches:
-        batched_one, consts, _ = batch_jaxpr(branch, axis, op_dims, (True,) * n)
-        results.append(_inline(batched_one, [*consts, *ops]))
+    for i, branch in enumerate(branches):
+        args, arg_dims = ops, op_dims
+        if current.trace is not None and not any([type(e) is NamedAxisEffect for e in branch.effects]):
+            takes = comparisons.eq(index, shapes.convert(i, _INDEX.dtype, False))
+            args, arg_dims = _guarded(axis, takes, ops, op_dims, used_inputs(branch))
+        batched_one, consts, _ = batch_jaxpr(branch, axis, arg_dims, (True,) * n)
+        results.append(_inline(batched_one, [*consts, *args]))
     which = index
     if len(branches) == 2:
         which = comparisons.ne(index, shapes.convert(0, _INDEX.dtype, False))
     return [selection.select_n(_widen(which, cases[0]), *cases) for cases in zip(*results)], [0] * n
+
+
+def _guarded(
+    axis: MappedAxis, takes: Any, ops: list[Any], dims: tuple[int | None, ...], used: list[bool]
+) -> tuple[list[Any], tuple[int | None, ...]]:
+    """The operands of a branch, constant to differentiation for the elements that don't take it.
+
+    The derivative of a branch that isn't taken may be infinite or NaN, and 0 times that would spoil the gradient. An
+    operand that all elements share is spread out for it, since what each contributes is summed. In a branch with
+    collectives elements that don't take it contribute too: it is left alone.
+    """
+    args, arg_dims = [], []
+    for x, d, is_used in zip(ops, dims, used):
+        if is_used and dtypes.is_inexact(shaped(x).dtype):
+            x, d = move_axis(x, d, 0, axis.size), 0
+            x = selection.select_n(_widen(takes, x), identities.stop_gradient_p.bind(x), x)
+        args.append(x)
+        arg_dims.append(d)
+    return args, tuple(arg_dims)
 
 
 def _inline(jaxpr: Jaxpr, args: list[Any]) -> list[Any]:
