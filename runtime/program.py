@@ -16,7 +16,7 @@ from xtrace.core import config, dtypes, monitoring
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
-from xtrace.runtime import array, backends, jaxlib_api, plugins, shardings, spmd, transfers
+from xtrace.runtime import array, backends, compiling, jaxlib_api, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
 logger = logging.getLogger("xtrace.compiling")
@@ -93,9 +93,6 @@ class LoweredProgram:
         arg_shardings: Sequence[Any] | None = None,
         out_shardings: Sequence[Any] | None = None,
     ) -> None:
-        from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
-
-        start = time.perf_counter()
         self.jaxpr = jaxpr
         self.name = name
         self.platforms = platforms
@@ -115,9 +112,10 @@ class LoweredProgram:
             (inline if small else hidden).append((var, const))
         #: Closed-over arrays that are passed in front of the arguments, instead of being written into the program.
         self.const_args: list[Any] = [c for _, c in hidden]
-        program = jaxpr.with_inputs([v for v, _ in (*inline, *hidden)], invars, info)
+        self._inline = [c for _, c in inline]
+        self._body = jaxpr.with_inputs([v for v, _ in (*inline, *hidden)], invars, info)
         self.donated = [False] * len(self.in_avals)
-        aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
+        self._aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
         meshes: list[str] = []
         attributes: list[dict[str, str]] | None = None
         result_attributes: list[dict[str, str]] | None = None
@@ -127,22 +125,47 @@ class LoweredProgram:
             meshes, found = spmd.value_shardings([*kept, *outs], [*[v.aval for v in invars], *self.out_avals])
             attributes = [{} for _ in hidden] + found[: len(kept)]
             result_attributes = found[len(kept) :]
-        self.module, self.keepalives = lower.lower_jaxpr(
-            program,
-            module_name(name),
-            platforms,
-            donated=aliases,
-            inline_constants=[c for _, c in inline],
-            mesh_definitions=meshes,
-            arg_attributes=attributes,
-            result_attributes=result_attributes,
-            num_partitions=arg_shardings[0].num_devices if arg_shardings else 1,
-        )
-        self.seconds = time.perf_counter() - start
-        monitoring.record_event_duration_secs(
-            "/jax/core/compile/jaxpr_to_mlir_module_duration", self.seconds, fun_name=name
-        )
-        _log("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec", name, self.seconds)
+        self._attributes = (meshes, attributes, result_attributes)
+        self._partitions = arg_shardings[0].num_devices if arg_shardings else 1
+        self._module: Any = None
+        #: What must live as long as the compiled program; known once the module is made.
+        self.keepalives: list[Any] = []
+        #: Seconds that lowering took.
+        self.seconds = 0.0
+
+    @property
+    def module(self) -> Any:
+        """The StableHLO module, made when it is first asked for: a program found in the compile cache needs none."""
+        if self._module is None:
+            from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
+
+            start = time.perf_counter()
+            meshes, attributes, result_attributes = self._attributes
+            self._module, self.keepalives = lower.lower_jaxpr(
+                self._body,
+                module_name(self.name),
+                self.platforms,
+                donated=self._aliases,
+                inline_constants=self._inline,
+                mesh_definitions=meshes,
+                arg_attributes=attributes,
+                result_attributes=result_attributes,
+                num_partitions=self._partitions,
+            )
+            self.seconds = time.perf_counter() - start
+            monitoring.record_event_duration_secs(
+                "/jax/core/compile/jaxpr_to_mlir_module_duration", self.seconds, fun_name=self.name
+            )
+            _log("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec", self.name, self.seconds)
+        return self._module
+
+    def lowering_inputs(self) -> tuple[Any, ...]:
+        """What the module depends on besides the jaxpr, as plain values."""
+        inline = [np.asarray(c) for c in self._inline]
+        hidden = len(self.const_args)
+        return (
+            self.name, self.platforms, self.kept, self._aliases, inline, hidden, self._attributes, self._partitions
+        )  # fmt: skip
 
     def _match_donations(self, donated: list[bool], offset: int) -> dict[int, int]:
         """Pair each donated input with an output of its type; warn of those that find none."""
@@ -184,30 +207,6 @@ def module_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", f"jit_{name}").rstrip("_")
 
 
-def compile_options(placement: Placement, overrides: dict[str, Any] | None = None) -> Any:
-    """jaxlib's options for compiling one SPMD program on the placement's devices."""
-    n = len(placement.devices)
-    options = jaxlib_api.CompileOptions()
-    options.num_replicas = 1
-    options.num_partitions = n
-    build = options.executable_build_options
-    build.num_replicas = 1
-    build.num_partitions = n
-    build.use_spmd_partitioning = n > 1
-    build.use_shardy_partitioner = True
-    ids = np.array([[d.id for d in placement.devices]], dtype=np.int32)
-    assignment = jaxlib_api.DeviceAssignment.create(ids)
-    options.device_assignment = assignment
-    build.device_assignment = assignment
-    if placement.devices[0].platform in ("gpu", "cuda"):
-        tools = plugins.cuda_data_dir()
-        if tools is not None:
-            build.debug_options.xla_gpu_cuda_data_dir = tools
-    if overrides:
-        options.env_option_overrides = [(k, v if isinstance(v, bool) else str(v)) for k, v in overrides.items()]
-    return options
-
-
 class FastpathData(NamedTuple):
     """What jaxlib's C++ call path reads, by these names."""
 
@@ -229,14 +228,11 @@ class Executable:
         start = time.perf_counter()
         self.program = program
         self.placement = placement
-        client = placement.devices[0].client
-        options = compile_options(placement, overrides)
         devices = jaxlib_api.DeviceList(placement.devices)
         #: Devices that are only described (a topology) compile, and don't load.
-        compile_only = jaxlib_api.is_compile_only(client)
-        compile = client.compile if compile_only else client.compile_and_load
+        compile_only = jaxlib_api.is_compile_only(placement.devices[0].client)
         _log("Compiling jit(%s) with global shapes and types %s.", program.name, program.in_avals)
-        self.loaded = compile(program.module, devices, options)
+        self.loaded = compiling.load(program, placement, overrides)
         self.seconds = time.perf_counter() - start
         monitoring.record_event_duration_secs(
             "/jax/core/compile/backend_compile_duration", self.seconds, fun_name=program.name

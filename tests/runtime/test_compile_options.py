@@ -8,7 +8,8 @@ import pytest
 
 import xtrace as xt
 from xtrace.runtime import plugins
-from xtrace.runtime.program import Placement, compile_options
+from xtrace.runtime.compiling import compile_options
+from xtrace.runtime.program import Placement
 from xtrace.sharding import SingleDeviceSharding
 
 

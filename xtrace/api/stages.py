@@ -105,6 +105,7 @@ class Traced(_Stage):
         else:
             platforms = tuple([canonical_platform(p) for p in lowering_platforms])
         lowered = self._function.lower(self._program, self._call, platforms, placement)
+        lowered.module  # noqa: B018  (made now: what can't be lowered raises here)
         return Lowered(self, lowered, placement)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

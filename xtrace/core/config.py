@@ -191,6 +191,7 @@ class Configuration:
         internal: bool = False,
         in_jit_key: bool = False,
         in_trace_context: bool | None = None,
+        variable: str | None = None,
     ) -> Flag:
         """Add a flag and take its value from the environment.
 
@@ -204,6 +205,7 @@ class Configuration:
           internal: not for users: not in the environment, and unknown to `update` and `read`.
           in_jit_key: part of the key of compiled calls.
           in_trace_context: part of the key of traces; as `in_jit_key` if None.
+          variable: another environment variable, read first.
 
         Returns:
           The flag.
@@ -224,8 +226,9 @@ class Configuration:
             in_jit_key=in_jit_key,
             in_trace_context=in_jit_key if in_trace_context is None else in_trace_context,
         )
-        for variable in () if internal else (f"XTRACE_{name.upper()}", f"JAX_{name.upper()}"):
-            text = os.environ.get(variable)
+        variables = () if internal else (variable, f"XTRACE_{name.upper()}", f"JAX_{name.upper()}")
+        for variable in variables:
+            text = variable and os.environ.get(variable)
             if text:  # an empty variable counts as unset
                 try:
                     flag.state.set_global(flag.check(flag.parse(text)))
@@ -432,7 +435,28 @@ traceback_filtering = _define(
     "hide xtrace's own frames in tracebacks",
     choices=("auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"),
 )
-compilation_cache_dir = _define("compilation_cache_dir", None, "folder of the persistent compile cache")
+compilation_cache_dir = _define(
+    "compilation_cache_dir", None, "folder of the persistent compile cache", variable="XTRACE_CACHE_DIR"
+)
+enable_compilation_cache = _define("enable_compilation_cache", True, "use the persistent compile cache if there is one")
+persistent_cache_min_compile_time_secs = _define(
+    "persistent_cache_min_compile_time_secs",
+    0.0,
+    "programs compiled faster than this are not kept",
+    types=(float, int),
+    parse=_parse_float,
+)
+persistent_cache_min_entry_size_bytes = _define(
+    "persistent_cache_min_entry_size_bytes", 0, "compiled programs smaller than this are not kept"
+)
+compilation_cache_max_size = _define(
+    "compilation_cache_max_size", 4 * 2**30, "bytes that the compile cache may have; -1: any number"
+)
+compilation_cache_include_metadata_in_key = _define(
+    "compilation_cache_include_metadata_in_key",
+    False,
+    "source locations are part of a program's key: a hit has the locations of this very source",
+)
 enable_custom_prng = _define("enable_custom_prng", False, "PRNGKey returns typed keys", in_jit_key=True)
 
 jaxlib_api.set_enable_x64_state(enable_x64.state)

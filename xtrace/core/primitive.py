@@ -98,6 +98,8 @@ class Primitive:
     hidden_params: frozenset[str] = frozenset()
     #: params -> what `str(jaxpr)` shows of them, where that takes more than leaving some out.
     shown_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    #: Params that lowering doesn't read: derivative rules and the like.
+    params_not_lowered: frozenset[str] = frozenset()
     #: Printing: the variables of `jaxpr` go by the names of the operands and results they stand for.
     prints_as_call: bool = False
     #: Whether every operand is mapped element by element (fusion and batching treat these alike).

@@ -28,6 +28,9 @@ class PRNGImpl:
 
     __slots__ = ("name", "tag", "key_shape", "dtype")
 
+    #: What tells one from another in programs (core.fingerprint).
+    fingerprint_fields = ("name", "tag", "key_shape")
+
     def __init__(self, name: str, tag: str, key_shape: tuple[int, ...]) -> None:
         self.name = name
         self.tag = tag

@@ -350,6 +350,7 @@ def _call_primitive(name: str) -> Primitive:
     primitive.multiple_results = True
     primitive.holds_jaxprs = True
     primitive.hidden_params = frozenset(["num_consts"])
+    primitive.params_not_lowered = frozenset(["name", "jvp", "fwd", "bwd", "num_consts", "symbolic_zeros", "out_trees"])
     primitive.effects = lambda avals, params: params["call_jaxpr"].effects
     primitive.on_tape = lambda tape, args, *, call_jaxpr, **_: eval_jaxpr(call_jaxpr, (), *args)
     return primitive

@@ -1,0 +1,48 @@
+"""From a lowered program to one loaded on devices: by XLA, or from the persistent cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xtrace.core import config
+from xtrace.runtime import jaxlib_api, plugins
+
+
+def compile_options(placement: Any, overrides: dict[str, Any] | None = None) -> Any:
+    """jaxlib's options for compiling one SPMD program on the placement's devices."""
+    n = len(placement.devices)
+    options = jaxlib_api.CompileOptions()
+    options.num_replicas = 1
+    options.num_partitions = n
+    build = options.executable_build_options
+    build.num_replicas = 1
+    build.num_partitions = n
+    build.use_spmd_partitioning = n > 1
+    build.use_shardy_partitioner = True
+    ids = np.array([[d.id for d in placement.devices]], dtype=np.int32)
+    assignment = jaxlib_api.DeviceAssignment.create(ids)
+    options.device_assignment = assignment
+    build.device_assignment = assignment
+    if placement.devices[0].platform in ("gpu", "cuda"):
+        tools = plugins.cuda_data_dir()
+        if tools is not None:
+            build.debug_options.xla_gpu_cuda_data_dir = tools
+    if overrides:
+        options.env_option_overrides = [(k, v if isinstance(v, bool) else str(v)) for k, v in overrides.items()]
+    return options
+
+
+def load(program: Any, placement: Any, overrides: dict[str, Any] | None = None) -> Any:
+    """The program loaded on the placement's devices (compiled only, where the devices are only described)."""
+    client = placement.devices[0].client
+    devices = jaxlib_api.DeviceList(placement.devices)
+    options = compile_options(placement, overrides)
+    if jaxlib_api.is_compile_only(client):
+        return client.compile(program.module, devices, options)
+    if config.compilation_cache_dir.value and config.enable_compilation_cache.value:
+        from xtrace.runtime import cached_programs  # what most processes don't need
+
+        return cached_programs.load(program, placement, overrides, devices, options)
+    return client.compile_and_load(program.module, devices, options)
