@@ -26,7 +26,10 @@ class bind_axes:
         self.pairs = pairs
 
     def __enter__(self) -> None:
-        self.previous = _state.swap_local((*_state.value, *self.pairs))
+        bound = _state.value
+        # What says nothing new is left out, so that equal surroundings have equal keys.
+        new = [p for p in self.pairs if _innermost(p[0], bound) != p[1]]
+        self.previous = _state.swap_local((*bound, *new))
 
     def __exit__(self, *exc: Any) -> None:
         _state.swap_local(self.previous)
@@ -39,10 +42,17 @@ def bound_axes() -> tuple[tuple[Any, int], ...]:
 
 def axis_size(name: Any, asked_by: str) -> int:
     """The size of the innermost axis called `name`. Raises NameError, naming the function that asked, if none is."""
-    for bound, size in reversed(_state.value):
-        if bound == name:
+    size = _innermost(name, _state.value)
+    if size is None:
+        raise unbound_axis(name, asked_by)
+    return size
+
+
+def _innermost(name: Any, bound: tuple[tuple[Any, int], ...]) -> int | None:
+    for other, size in reversed(bound):
+        if other == name:
             return size
-    raise unbound_axis(name, asked_by)
+    return None
 
 
 def axes_size(names: Sequence[Any], asked_by: str) -> int:
