@@ -276,3 +276,10 @@ def test_elements_that_dont_take_a_branch_contribute_to_its_collectives():
     # The sum of the results is (x1 + x2) (x0 + x1 + x2).
     close(over(f)(x), [0, 24, 32])
     close(xt.grad(lambda x: over(f)(x).sum())(x), [7, 15, 15])
+
+
+def test_the_reason_of_a_new_trace_is_told():
+    f = xt.jit(lambda x: x * lax.axis_size("i"))
+    over(f)(X)
+    over(f)(X[:2])
+    assert "named axes was 'i' of size 3, is now 'i' of size 2" in str(xt.debug.explain(f))

@@ -36,7 +36,7 @@ class Change(NamedTuple):
     """One part of a signature that is new.
 
     where: an argument leaf (`params['w']`), a static argument, a flag, or empty for the call as a whole.
-    what: dtype, weak type, shape, static value, structure, flag, mesh, sharding, device, or cache.
+    what: dtype, weak type, shape, static value, structure, flag, named axes, mesh, sharding, device, or cache.
     """
 
     where: str
@@ -300,7 +300,10 @@ def _context_changes(before: Any, now: Any) -> Iterator[Change]:
     rest = len(before) - len(names)
     names += [("mesh", "abstract mesh")[i] if i < 2 else f"context {i}" for i in range(rest)]
     for name, a, b in zip(names, before, now):
-        if a != b:
+        if a != b and name == "jax_mapped_axes":
+            shown = [", ".join([f"{n!r} of size {size}" for n, size in axes]) or "none" for axes in (a, b)]
+            yield Change("", "named axes", *shown)
+        elif a != b:
             what = "flag" if name.startswith("jax_") else "mesh"
             yield Change(name, what, str(a), str(b))
 
