@@ -40,6 +40,8 @@ _protocols.install()
 _LAZY: dict[str, str] = {
     "Array": "xtrace.runtime.array",
     "ShapeDtypeStruct": "xtrace.api.struct",
+    "closure_convert": "xtrace.lax.closures",
+    "custom_gradient": "xtrace.lax.closures",
     "custom_jvp": "xtrace.lax.custom_functions",
     "custom_vjp": "xtrace.lax.custom_functions",
     "grad": "xtrace.api.autodiff",
@@ -93,6 +95,7 @@ _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (
     "api_util",
     "core",
+    "custom_batching",
     "custom_derivatives",
     "debug",
     "dtypes",

@@ -8,7 +8,7 @@ import numpy as np
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.lax.control_flow import conditionals, loops, scans
+from xtrace.lax.control_flow import conditionals, loops, scans, solves
 from xtrace.lowering.lower import Body
 from xtrace.lowering.rules.elementwise import compare
 
@@ -91,6 +91,13 @@ def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
     return [*carry, *ys]
 
 
+def _linear_solve(ctx: Body, eqn: Any, *operands: Any) -> Any:
+    lengths = eqn.params["const_lengths"]
+    start = lengths.matvec + lengths.vecmat
+    rest = operands[start + lengths.solve + lengths.transpose_solve :]
+    return ctx.jaxpr(eqn.params["jaxprs"].solve, [*operands[start : start + lengths.solve], *rest])
+
+
 def _physical(aval: Any) -> tuple[int, ...]:
     """The shape of what an array is stored as."""
     dtype = aval.dtype
@@ -118,3 +125,4 @@ def _write(ctx: Body, ys: Any, aval: ShapedArray, y: Any, y_aval: ShapedArray, i
 conditionals.cond_p.lower = _cond
 loops.while_p.lower = _while
 scans.scan_p.lower = _scan
+solves.linear_solve_p.lower = _linear_solve

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from xtrace.lax import custom_vmap, linear_calls
 from xtrace.lowering.lower import Body
 from xtrace.transforms import custom
 
 
 def _call(ctx: Body, eqn: Any, *operands: Any) -> Any:
     return ctx.jaxpr(eqn.params["call_jaxpr"], operands)
+
+
+def _custom_vmap(ctx: Body, eqn: Any, *operands: Any) -> Any:
+    return ctx.jaxpr(eqn.params["call"], operands)
+
+
+def _linear_call(ctx: Body, eqn: Any, *operands: Any) -> Any:
+    own, others = eqn.params["num_consts"]
+    return ctx.jaxpr(eqn.params["fun"], [*operands[:own], *operands[own + others :]])
 
 
 def _custom_lin(ctx: Body, eqn: Any, *operands: Any) -> Any:
@@ -19,3 +29,5 @@ def _custom_lin(ctx: Body, eqn: Any, *operands: Any) -> Any:
 custom.custom_jvp_call_p.lower = _call
 custom.custom_vjp_call_p.lower = _call
 custom.custom_lin_p.lower = _custom_lin
+custom_vmap.custom_vmap_p.lower = _custom_vmap
+linear_calls.linear_call_p.lower = _linear_call

@@ -17,9 +17,11 @@ _MODULES: dict[str, str] = {
         "ppermute ppermute_p pshuffle psum psum_p"
     ),
     "comparisons": "eq ge gt is_finite le lt ne",
+    "control_flow.associative": "associative_scan",
     "control_flow.conditionals": "cond cond_p switch",
     "control_flow.loops": "fori_loop while_loop while_p",
     "control_flow.scans": "map scan scan_p",
+    "control_flow.solves": "custom_linear_solve custom_root linear_solve_p",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
     "creation": "broadcasted_iota empty full_like iota iota_p",
     "cumulative": ("cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"),

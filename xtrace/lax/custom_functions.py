@@ -55,6 +55,39 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return zero if symbolic_zeros else instantiate(zero)
 
 
+def positional_arguments(
+    kind: str, fun: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """The arguments of a call of a function with rules by position, defaults filled in."""
+    found = signature.signature_of(fun)
+    if found is None:
+        if kwargs:
+            raise TypeError(f"{kind} function {name} has no signature to resolve keyword arguments with")
+        return args
+    try:
+        bound = found.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
+    except TypeError as e:
+        raise TypeError(
+            f"The input arguments to the {kind}-decorated function {name} could not be resolved to positional-only "
+            f"arguments, as its rules take them. Binding failed with the error:\n{e}"
+        ) from None
+    return bound.args
+
+
+#: Methods that set rules: a function wrapped twice takes those of both kinds.
+_RULE_METHODS = frozenset(["def_vmap", "defjvp", "defjvps", "defvjp"])
+
+
+def forwarded_method(outer: Any, name: str) -> Any:
+    """The method `name`, which sets a rule of another kind, of the function with rules inside `outer`."""
+    if name in _RULE_METHODS and "fun" in outer.__dict__ and hasattr(type(outer.fun), "__getattr__"):
+        return getattr(outer.fun, name)
+    raise AttributeError(f"{type(outer).__name__!r} object has no attribute {name!r}")
+
+
 class _Rules:
     """What custom_jvp and custom_vjp share: the function, and which arguments are Python values."""
 
@@ -78,6 +111,9 @@ class _Rules:
         self._bodies: dict[Any, StagedBody] = {}
         self._plain: int | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        return forwarded_method(self, name)
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
@@ -96,25 +132,7 @@ class _Rules:
                 self._plain = len(parameters) if all(p.kind in signature._POSITIONAL for p in parameters) else -1
             if len(args) == self._plain:
                 return args
-        found = signature.signature_of(self.fun)
-        if found is None:
-            if kwargs:
-                raise TypeError(f"{self.kind} function {self.name} has no signature to resolve keyword arguments with")
-            return args
-        try:
-            bound = found.bind(*args, **kwargs)
-        except TypeError as e:
-            raise TypeError(
-                f"The input arguments to the {self.kind}-decorated function {self.name} could not be resolved to "
-                f"positional-only arguments. Binding failed with the error:\n{e}"
-            ) from None
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(
-                f"keyword arguments {sorted(bound.kwargs)} of the {self.kind}-decorated function {self.name} can't be "
-                "passed by position, as its rules take them: make them positional parameters"
-            )
-        return bound.args
+        return positional_arguments(self.kind, self.fun, self.name, args, kwargs)
 
     def _split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, ...]]:
         """(differentiable arguments, positions of the others, the others)."""
