@@ -16,7 +16,7 @@ from jaxlib.mlir.dialects import func
 
 from xtrace.core import dtypes, source
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, live_eqns
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, live_eqns, subjaxprs
 from xtrace.core.primitive import Primitive
 from xtrace.lowering.mlir_context import MLIRContext, mlir_context
 
@@ -35,6 +35,8 @@ class ModuleBuilder:
     ) -> None:
         self.mlir: MLIRContext = mlir_context()
         self.platforms = platforms
+        #: In a program for several platforms that does different things on them: which of them it runs on.
+        self.platform_index: ir.Value | None = None
         mlir = self.mlir
         self.module = ir.Module.create(loc=mlir.unknown)
         attributes = self.module.operation.attributes
@@ -62,17 +64,20 @@ class ModuleBuilder:
         jaxpr: Jaxpr,
         *,
         public: bool = False,
-        prefix_avals: Sequence[Any] = (),
+        leading: Sequence[ir.Type] = (),
         arg_names: Sequence[str] = (),
     ) -> tuple[Any, Body]:
-        """Begin a function with the jaxpr's inputs as arguments and return (func op, its body)."""
+        """Begin a function with the jaxpr's inputs as arguments and return (func op, its body).
+
+        leading: types of further arguments in front.
+        """
         mlir = self.mlir
-        in_types = [mlir.aval_type(v.aval) for v in jaxpr.all_invars]
+        in_types = [*leading, *[mlir.aval_type(v.aval) for v in jaxpr.all_invars]]
         out_types = [mlir.aval_type(v.aval) for v in jaxpr.outvars]
         type_ = ir.FunctionType.get(in_types, out_types, mlir.context)
         op = func.FuncOp(symbol, type_, ip=self.top, loc=mlir.unknown)
         op.attributes["sym_visibility"] = mlir.string("public" if public else "private")
-        names = arg_names or jaxpr.debug_info.arg_names
+        names = [*["" for _ in leading], *(arg_names or jaxpr.debug_info.arg_names)]
         locs = [mlir.location(names[i], None) if i < len(names) else mlir.unknown for i in range(len(in_types))]
         block = op.add_entry_block(locs)
         return op, Body(self, ir.InsertionPoint(block))
@@ -152,6 +157,7 @@ class Body:
         block = operation.regions[index].blocks.append(*arg_types, arg_locs=[self.loc] * len(arg_types))
         body = Body(self.builder, ir.InsertionPoint(block))
         body.loc = self.loc
+        body.platforms = self.platforms
         return body, list(block.arguments)
 
     def return_(self, values: Sequence[ir.Value], op: str = "stablehlo.return") -> None:
@@ -246,6 +252,19 @@ class Body:
             return self.constant(v.val, v.aval if not to.shape else v.aval.update(shape=to.shape))
         return self.broadcast(env[v], v.aval, to)
 
+    def by_platform(
+        self, out_avals: Sequence[ShapedArray], fill: Callable[[Body, int], Sequence[ir.Value]]
+    ) -> list[ir.Value]:
+        """Append, for each of `platforms` number i, what `fill(body, i)` appends; only that of the actual one runs."""
+        index = self.builder.platform_index
+        assert index is not None, "the program was not found to depend on its platform"
+        operation = self.ops("stablehlo.case", list(out_avals), [index], regions=len(self.builder.platforms))
+        for i, platform in enumerate(self.builder.platforms):
+            body, _ = self.region(operation, i, [])
+            body.platforms = (platform,)
+            body.return_(list(fill(body, i)))
+        return list(operation.results)
+
     def inline(self, fun: Callable[..., Any], avals: Sequence[ShapedArray], *operands: ir.Value) -> list[ir.Value]:
         """Append what `fun`, a function of arrays written with lax, computes: the way to lower by composition."""
         from xtrace.core.trace import use_trace
@@ -275,7 +294,9 @@ class Body:
         return list(_create("func.call", types, operands, {"callee": callee}, None, 0, self.loc, self.ip).results)
 
     def call(self, jaxpr: Jaxpr, name: str, operands: Sequence[ir.Value]) -> list[ir.Value]:
-        """Append a call of the function of a closed jaxpr."""
+        """Append a call of the function of a closed jaxpr; inlined if it has to know the platform it runs on."""
+        if self.builder.platform_index is not None and depends_on_platform(jaxpr, self.builder.platforms):
+            return self.jaxpr(jaxpr, operands)
         symbol = self.builder.function_of(jaxpr, name)
         types = [self.mlir.aval_type(v.aval) for v in jaxpr.outvars]
         callee = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
@@ -338,12 +359,38 @@ def _platform_rule(primitive: Primitive, eqn: JaxprEqn, platforms: tuple[str, ..
             f"the operation {primitive.name} can't be compiled for {', '.join(missing)}: it has no lowering there. "
             f"It is used at {source.describe(eqn.position)}."
         )
-    if len(rules) > 1:
-        raise LoweringError(
-            f"the operation {primitive.name} is lowered differently for {' and '.join(platforms)}; "
-            "lower for one platform at a time."
-        )
-    return rules.pop()  # type: ignore[return-value]
+    if len(rules) == 1:
+        return rules.pop()  # type: ignore[return-value]
+
+    def each(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
+        chosen = [specific.get(p, primitive.lower) for p in platforms]
+
+        def fill(body: Body, i: int) -> Sequence[ir.Value]:
+            out = chosen[i](body, eqn, *operands)  # type: ignore[misc]
+            return out if primitive.multiple_results else [out]
+
+        outs = ctx.by_platform([v.aval for v in eqn.outvars], fill)
+        return outs if primitive.multiple_results else outs[0]
+
+    return each
+
+
+def depends_on_platform(jaxpr: Jaxpr, platforms: tuple[str, ...]) -> bool:
+    """Whether the operations of a jaxpr aren't the same on all of `platforms`."""
+    return jaxpr.memo(("depends on platform", platforms), lambda: (_depends(jaxpr, platforms),))[0]  # type: ignore[no-any-return]
+
+
+def _depends(jaxpr: Jaxpr, platforms: tuple[str, ...]) -> bool:
+    for eqn in live_eqns(jaxpr):
+        primitive = eqn.primitive
+        if primitive.name == "platform_index" or "branches_platforms" in eqn.params:
+            return True
+        specific = primitive.lower_on
+        if specific and len({specific.get(p, primitive.lower) for p in platforms}) > 1:
+            return True
+        if primitive.holds_jaxprs and any([depends_on_platform(j, platforms) for j in subjaxprs(eqn.params)]):
+            return True
+    return False
 
 
 def lower_jaxpr(
@@ -377,16 +424,23 @@ def lower_jaxpr(
             builder.top.insert(ir.Operation.parse(text, context=mlir.context))
         hidden = len(outer.constvars)
         names = [f"constant {i}" for i in range(hidden)] + list(jaxpr.debug_info.arg_names)
-        op, body = builder.function("main", outer, public=True, arg_names=names)
+        indexed = len(platforms) > 1 and depends_on_platform(jaxpr, platforms)
+        leading = [mlir.tensor_type((), np.dtype(np.int32))] if indexed else []
+        op, body = builder.function("main", outer, public=True, arg_names=names, leading=leading)
+        arguments = list(op.arguments)
+        if indexed:
+            builder.platform_index = arguments.pop(0)
         constants = [body.constant(np.asarray(c), v.aval) for c, v in zip(inline_constants, jaxpr.constvars)]
-        outs = body.jaxpr(jaxpr, [*constants, *op.arguments])
+        outs = body.jaxpr(jaxpr, [*constants, *arguments])
         _create("func.return", [], outs, None, None, 0, mlir.unknown, body.ip)
-        attributes: list[dict[str, ir.Attribute]] = [{} for _ in op.arguments]
+        attributes: list[dict[str, ir.Attribute]] = [{} for _ in arguments]
         for i, texts in enumerate(arg_attributes or ()):
             for key, text in (texts or {}).items():
                 attributes[i][key] = mlir.parsed(text)
         for i, o in (donated or {}).items():
             attributes[i]["tf.aliasing_output"] = mlir.i32(o)
+        if indexed:  # the name by which JAX's programs for several platforms know this argument
+            attributes.insert(0, {"jax.global_constant": mlir.string("_platform_index")})
         if any(attributes):
             op.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
         paths = jaxpr.debug_info.result_paths

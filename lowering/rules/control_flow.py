@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, source
 from xtrace.core.avals import ShapedArray
-from xtrace.lax.control_flow import conditionals, loops, scans, solves
-from xtrace.lowering.lower import Body
+from xtrace.lax.control_flow import conditionals, loops, platforms, scans, solves
+from xtrace.lowering.lower import Body, LoweringError
 from xtrace.lowering.rules.elementwise import compare
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -18,11 +18,33 @@ _BOOL = ShapedArray((), dtypes.bool_)
 
 def _cond(ctx: Body, eqn: Any, index: Any, *operands: Any) -> Any:
     branches = eqn.params["branches"]
+    if "branches_platforms" in eqn.params:
+        return _chosen_by_platform(ctx, eqn, lambda body, i: body.jaxpr(branches[i], operands))
     operation = ctx.ops("stablehlo.case", [v.aval for v in eqn.outvars], [index], regions=len(branches))
     for i, branch in enumerate(branches):
         body, _ = ctx.region(operation, i, [])
         body.return_(body.jaxpr(branch, operands))
     return list(operation.results)
+
+
+def _chosen_by_platform(ctx: Body, eqn: Any, fill: Any) -> Any:
+    """What `fill(body, i)` appends for the branch i of a platform_dependent that is for the target."""
+    names = eqn.params["branches_platforms" if "branches_platforms" in eqn.params else "platforms"]
+    chosen = [platforms.branch_for(p, names) for p in ctx.platforms]
+    if None in chosen:
+        missing = [p for p, i in zip(ctx.platforms, chosen) if i is None]
+        listed = ", ".join(n for branch in names for n in branch or ())
+        raise LoweringError(
+            f"platform_dependent has no branch for {' and '.join(missing)}: it has branches for {listed}, and no "
+            f"default. It is used at {source.describe(eqn.position)}."
+        )
+    if len(set(chosen)) == 1:
+        return fill(ctx, chosen[0])
+    return ctx.by_platform([v.aval for v in eqn.outvars], lambda body, i: fill(body, chosen[i]))
+
+
+def _platform_index(ctx: Body, eqn: Any) -> Any:
+    return _chosen_by_platform(ctx, eqn, lambda body, i: [body.constant(i, _INDEX)])[0]
 
 
 def _while(ctx: Body, eqn: Any, *operands: Any) -> Any:
@@ -124,5 +146,6 @@ def _write(ctx: Body, ys: Any, aval: ShapedArray, y: Any, y_aval: ShapedArray, i
 
 conditionals.cond_p.lower = _cond
 loops.while_p.lower = _while
+platforms.platform_index_p.lower = _platform_index
 scans.scan_p.lower = _scan
 solves.linear_solve_p.lower = _linear_solve

@@ -127,6 +127,50 @@ def _map(root: Any) -> Any:
     return call
 
 
+def _prefix_samples(draw: Draw) -> Any:
+    for dtype in _FEW:
+        for n in (0, 1, 4, 5):
+            for reverse in (False, True):
+                yield Sample(draw.array((2, n), dtype, 0.5, 1.5), reverse=reverse)
+
+
+def _prefix(root: Any) -> Any:
+    return lambda x, reverse: root.lax.associative_scan(root.lax.mul, x, reverse=reverse, axis=1)
+
+
+def _prefix_reference(x: np.ndarray, reverse: bool) -> np.ndarray:
+    return np.cumprod(x[:, ::-1], 1)[:, ::-1] if reverse else np.cumprod(x, 1)
+
+
+def _solve_samples(draw: Draw) -> Any:
+    for dtype in _FEW:
+        for shape in ((), (3,), (0,)):
+            yield Sample(draw.array(shape, dtype, 1, 2), draw.array(shape, dtype, 1, 2))
+
+
+def _linear_solve(root: Any) -> Any:
+    lax = root.lax
+    divide = lambda a: lambda _, b: lax.div(b, a)  # noqa: E731
+    return lambda a, b: lax.custom_linear_solve(lambda x: lax.mul(a, x), b, divide(a), symmetric=True)
+
+
+def _root(root: Any) -> Any:
+    lax = root.lax
+
+    def call(a: Any, guess: Any) -> Any:
+        def tangent_solve(g: Any, y: Any) -> Any:
+            return lax.div(y, g(lax.full_like(y, 1)))
+
+        return lax.custom_root(lambda x: lax.sub(lax.mul(x, x), a), guess, lambda f, x: lax.sqrt(a), tangent_solve)
+
+    return call
+
+
+def _platform(root: Any) -> Any:
+    lax = root.lax
+    return lambda x, y: lax.platform_dependent(x, y, tpu=lax.mul, cuda=lax.mul, default=lambda x, y: lax.mul(y, x))
+
+
 OPS = [
     Op("lax.cond", _cond_samples, lambda pred, x, y: np.sin(x) * y if pred else y - x, function=_cond),
     Op("lax.switch", _switch_samples, _switch_reference, function=_switch, python_scalars=False),
@@ -135,5 +179,10 @@ OPS = [
     # Forward derivatives of it are tested in tests/lax/test_control_flow.py; reverse ones don't exist.
     Op("lax.while_loop", _while_samples, _while_reference, function=_while, differentiable=(), tolerance=4,
        python_scalars=False),
+    Op("lax.associative_scan", _prefix_samples, _prefix_reference, function=_prefix, tolerance=4),
+    Op("lax.custom_linear_solve", _solve_samples, lambda a, b: b / a, function=_linear_solve, python_scalars=False),
+    Op("lax.custom_root", _solve_samples, lambda a, guess: np.sqrt(a), function=_root, differentiable=(0,),
+       python_scalars=False),
+    Op("lax.platform_dependent", _solve_samples, np.multiply, function=_platform, python_scalars=False),
     Op("lax.map", _map_samples, lambda x, y, batch_size: np.sin(x) * y[:, None], function=_map),
 ]  # fmt: skip

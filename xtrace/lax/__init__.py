@@ -20,6 +20,7 @@ _MODULES: dict[str, str] = {
     "control_flow.associative": "associative_scan",
     "control_flow.conditionals": "cond cond_p switch",
     "control_flow.loops": "fori_loop while_loop while_p",
+    "control_flow.platforms": "platform_dependent platform_index_p",
     "control_flow.scans": "map scan scan_p",
     "control_flow.solves": "custom_linear_solve custom_root linear_solve_p",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",

@@ -69,7 +69,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
     if getattr(index, "aval", None) is None:
         index = int(index)
     index = shapes.convert(index, _INDEX.dtype, False)
-    return _conditional(
+    return conditional(
         "cond", index, ("false_fun", "true_fun"), (false_fun, true_fun), operands, reported=("true_fun", "false_fun")
     )
 
@@ -143,19 +143,29 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     bounds = [shapes.convert(i, _INDEX.dtype, False) for i in (0, last)]
     index = selection.clamp(bounds[0], index, bounds[1])
     names = [f"branch {i}" for i in range(len(branches))]
-    return _conditional("switch", index, names, branches, operands, reported=names)
+    return conditional("switch", index, names, branches, operands, reported=names)
 
 
-def _conditional(
-    what: str, index: Any, names: Sequence[str], funs: Sequence[Any], operands: tuple[Any, ...], reported: Sequence[str]
+def conditional(
+    what: str,
+    index: Any,
+    names: Sequence[str],
+    funs: Sequence[Any],
+    operands: tuple[Any, ...],
+    reported: Sequence[str],
+    **params: Any,
 ) -> Any:
+    """Bind cond_p to user functions; messages speak of `what`, and of the functions as `names` in the order `reported`.
+
+    index: int32, in bounds. params: of the primitive.
+    """
     leaves, tree = common.checked_leaves(f"an operand of {what}: operands", operands)
     avals = tuple([shaped(x) for x in leaves])
     bodies = [common.stage(f, what, f, tree, avals) for f in funs]
     order = [list(names).index(n) for n in reported]
     common.check_branches(what, reported, [funs[i] for i in order], [bodies[i] for i in order])
     branches, consts = _with_common_types(bodies)
-    outs = cond_p.bind(index, *consts, *leaves, branches=branches)
+    outs = cond_p.bind(index, *consts, *leaves, branches=branches, **params)
     return bodies[0].out_tree.unflatten(outs)
 
 
@@ -209,7 +219,7 @@ def _equation(primitive: Primitive, invars: list[Any], outvars: list[Any], param
 # -- the primitive: operands are the index (int32) and what every branch takes ---------------------------------------
 
 
-def _cond_avals(index: ShapedArray, *ops: ShapedArray, branches: tuple[Jaxpr, ...]) -> list[ShapedArray]:
+def _cond_avals(index: ShapedArray, *ops: ShapedArray, branches: tuple[Jaxpr, ...], **_: Any) -> list[ShapedArray]:
     return branches[0].out_avals
 
 
@@ -227,13 +237,14 @@ def _with_consts(transformed: Sequence[Transformed]) -> tuple[tuple[Jaxpr, ...],
     return _with_common_types(bodies)
 
 
-def _cond_jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[Jaxpr, ...]) -> Any:
+def _cond_jvp(primals: list[Any], tangents: list[Any], *, branches: tuple[Jaxpr, ...], **params: Any) -> Any:
     index, *ops = primals
     nonzeros = tuple([type(t) is not Zero for t in tangents[1:]])
     found = [jvp_jaxpr(b, nonzeros) for b in branches]
     wanted = tuple([any(f) for f in zip(*[d.outs for d in found])])
     derivatives, consts = _with_consts([jvp_jaxpr(b, nonzeros, wanted) for b in branches])
-    results = cond_p.bind(index, *consts, *ops, *[t for t in tangents[1:] if type(t) is not Zero], branches=derivatives)
+    moving = [t for t in tangents[1:] if type(t) is not Zero]
+    results = cond_p.bind(index, *consts, *ops, *moving, branches=derivatives, **params)
     n = len(branches[0].outvars)
     outs, rest = results[:n], iter(results[n:])
     return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, wanted)]
@@ -303,36 +314,39 @@ def _halves(branches: tuple[Jaxpr, ...], flags: tuple[bool, ...], splits: bool) 
     return branches[0].memo(("cond halves", branches[1:], flags, splits), make), wanted
 
 
-def _cond_linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, branches: tuple[Jaxpr, ...]) -> Any:
+def _cond_linearize(
+    tape: Tape, primals: list[Any], tangents: list[Any], *, branches: tuple[Jaxpr, ...], **params: Any
+) -> Any:
     index, *ops = primals
     flags = tuple([type(t) is not Zero for t in tangents[1:]])
     halves, wanted = _halves(branches, flags, False)
-    results = cond_p.bind(index, *halves.consts, *ops, branches=halves.primals)
+    results = cond_p.bind(index, *halves.consts, *ops, branches=halves.primals, **params)
     n = len(results) - halves.num_residuals
     outs, residuals = results[:n], results[n:]
     if not any(wanted):
         return outs, [zero_tangent(o) for o in outs]
     inputs = [t for t in tangents[1:] if type(t) is not Zero]
-    rest = iter(tape.record(cond_p, (index, *residuals, *inputs), dict(branches=halves.tangents)))
+    rest = iter(tape.record(cond_p, (index, *residuals, *inputs), dict(branches=halves.tangents, **params)))
     return outs, [next(rest) if w else zero_tangent(o) for o, w in zip(outs, wanted)]
 
 
-def _cond_on_tape(tape: Tape, args: tuple[Any, ...], *, branches: tuple[Jaxpr, ...]) -> list[Any]:
+def _cond_on_tape(tape: Tape, args: tuple[Any, ...], *, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
     index, *ops = args
     flags = tuple([tape.owns(x) for x in ops])
     halves, wanted = _halves(branches, flags, True)
     with use_trace(tape.parent):
-        results = cond_p.bind(index, *halves.consts, *[x for x in ops if not tape.owns(x)], branches=halves.primals)
+        known = [x for x in ops if not tape.owns(x)]
+        results = cond_p.bind(index, *halves.consts, *known, branches=halves.primals, **params)
     n = len(results) - halves.num_residuals
-    known, residuals = iter(results[:n]), results[n:]
+    known_outs, residuals = iter(results[:n]), results[n:]
     linear: Any = iter(())
     if any(wanted):
         inputs = [x for x in ops if tape.owns(x)]
-        linear = iter(tape.record(cond_p, (index, *residuals, *inputs), dict(branches=halves.tangents)))
-    return [next(linear) if w else next(known) for w in wanted]
+        linear = iter(tape.record(cond_p, (index, *residuals, *inputs), dict(branches=halves.tangents, **params)))
+    return [next(linear) if w else next(known_outs) for w in wanted]
 
 
-def _cond_transpose(cts: list[Any], index: Any, *ops: Any, branches: tuple[Jaxpr, ...]) -> list[Any]:
+def _cond_transpose(cts: list[Any], index: Any, *ops: Any, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
     linear = tuple([type(x) is UndefinedPrimal for x in ops])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
     found = [transpose_jaxpr(b, linear, ct_nonzeros) for b in branches]
@@ -341,7 +355,7 @@ def _cond_transpose(cts: list[Any], index: Any, *ops: Any, branches: tuple[Jaxpr
     transposed, consts = _with_consts([_with_zeros(t, wanted, avals) for t in found])
     known = [x for x in ops if type(x) is not UndefinedPrimal]
     given = [c for c in cts if type(c) is not Zero]
-    results = iter(cond_p.bind(index, *consts, *known, *given, branches=transposed))
+    results = iter(cond_p.bind(index, *consts, *known, *given, branches=transposed, **params))
     arrives = iter(wanted)
     return [None, *[(next(results) if next(arrives) else None) if lin else None for lin in linear]]
 
@@ -366,7 +380,9 @@ def _with_zeros(t: Transformed, wanted: list[bool], avals: list[ShapedArray]) ->
     return Transformed(t.jaxpr.memo(("zeros", tuple(wanted), tuple(avals)), make), t.consts, wanted)
 
 
-def _cond_batch(axis: MappedAxis, args: list[Any], dims: list[int | None], *, branches: tuple[Jaxpr, ...]) -> Any:
+def _cond_batch(
+    axis: MappedAxis, args: list[Any], dims: list[int | None], *, branches: tuple[Jaxpr, ...], **params: Any
+) -> Any:
     index, *ops = args
     op_dims = tuple(dims[1:])
     n = len(branches[0].outvars)
@@ -374,7 +390,7 @@ def _cond_batch(axis: MappedAxis, args: list[Any], dims: list[int | None], *, br
         found = [batch_jaxpr(b, axis, op_dims) for b in branches]
         wanted = tuple([any(d is not None for d in out) for out in zip(*[t.outs for t in found])])
         batched, consts = _with_consts([batch_jaxpr(b, axis, op_dims, wanted) for b in branches])
-        outs = cond_p.bind(index, *consts, *ops, branches=batched)
+        outs = cond_p.bind(index, *consts, *ops, branches=batched, **params)
         return outs, [0 if w else None for w in wanted]
     # Elements take different branches: all run, and results are selected.
     index = move_axis(index, dims[0], 0, axis.size)
@@ -429,4 +445,4 @@ cond_p.on_tape = _cond_on_tape
 cond_p.transpose = _cond_transpose
 cond_p.batch = _cond_batch
 
-__all__ = ["cond", "cond_p", "switch"]
+__all__ = ["cond", "cond_p", "conditional", "switch"]
