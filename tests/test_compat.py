@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import xtrace as xt
-from xtrace.compat.private_names import PUBLIC_NAMES
+from xtrace.compat.private_names import SEARCHED
 
 
 def test_a_private_module_has_the_public_objects():
@@ -21,7 +21,7 @@ def test_a_private_module_has_the_public_objects():
 def test_every_module_of_the_table_imports():
     import importlib
 
-    for module in PUBLIC_NAMES:
+    for module in SEARCHED:
         assert importlib.import_module(f"xtrace.compat._src.{module}").__name__.endswith(module)
 
 

@@ -1,7 +1,7 @@
-"""Stands where `jax._src` does: modules whose names are public names of ours, for programs that import them there.
+"""Stands where `jax._src` does: modules whose names are found in xtrace, for programs that import them there.
 
-Made from the table in `xtrace.compat.private_names`. What is not in it stays private to JAX: importing such a name
-works, so that a program can be loaded whose rarer paths need it; using it says what is missing.
+Made from the tables in `xtrace.compat.private_names`. What they don't lead to stays private to JAX: importing such a
+name works, so that a program can be loaded whose rarer paths need it; using it says what is missing.
 """
 
 from __future__ import annotations
@@ -15,20 +15,40 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from xtrace.compat.private_names import PUBLIC_NAMES
+from xtrace.compat.private_names import RENAMED, SEARCHED
 
-_PACKAGES = {m[:i] for m in PUBLIC_NAMES for i, c in enumerate(m) if c == "."}
+_MODULES = {*SEARCHED, *[m[:i] for m in SEARCHED for i, c in enumerate(m) if c == "."]}
+_ABSENT: Any = object()
 
 
-def _resolve(public: str) -> Any:
-    """The object of a dotted public name."""
-    parts = public.split(".")
-    for n in range(len(parts) - 1, -1, -1):  # the longest part of the name that is a module
-        try:
-            module = importlib.import_module(".".join(["xtrace", *parts[:n]]))
-        except ImportError:
-            continue
-        return functools.reduce(getattr, parts[n:], module)
+def _module(name: str) -> Any:
+    """The module of this name below xtrace, or None."""
+    try:
+        return importlib.import_module("xtrace" if name in ("", "xtrace") else f"xtrace.{name}")
+    except ModuleNotFoundError:
+        return None
+
+
+def _at(path: str) -> Any:
+    """The object at a dotted path below xtrace."""
+    parts = path.split(".")
+    for n in range(len(parts) - 1, -1, -1):  # the longest part of the path that is a module
+        module = _module(".".join(parts[:n]))
+        if module is not None:
+            return functools.reduce(lambda x, name: getattr(x, name, _ABSENT), parts[n:], module)
+    return _ABSENT
+
+
+def _find(module: str, name: str) -> Any:
+    """What `name` of the private module `module` is in xtrace."""
+    renamed = RENAMED.get(module, {}).get(name)
+    if renamed is not None:
+        return _at(renamed)
+    for searched in SEARCHED.get(module, ()):
+        value = getattr(_module(searched), name, _ABSENT)
+        if value is not _ABSENT:
+            return value
+    return _ABSENT
 
 
 class _Private:
@@ -59,24 +79,20 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         below = module.__name__.removeprefix(__name__ + ".")
-        names = PUBLIC_NAMES.get(below, {})
 
         def lookup(name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            if f"{below}.{name}" in PUBLIC_NAMES or f"{below}.{name}" in _PACKAGES:
+            if f"{below}.{name}" in _MODULES:
                 return importlib.import_module(f"{module.__name__}.{name}")
-            try:
-                value = _resolve(names[name]) if name in names else None
-            except (ImportError, AttributeError):
-                value = None
-            if value is None:
+            value = _find(below, name)
+            if value is _ABSENT:
                 value = _Private(f"jax._src.{below}.{name}")
             setattr(module, name, value)
             return value
 
         module.__getattr__ = lookup  # type: ignore[method-assign]
-        module.__doc__ = "Private names of JAX that are public names of xtrace."
+        module.__doc__ = "Private names of JAX that xtrace has somewhere public."
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -84,16 +100,17 @@ class _Finder(importlib.abc.MetaPathFinder):
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         below = name.removeprefix(__name__ + ".")
-        if below == name or (below not in PUBLIC_NAMES and below not in _PACKAGES):
+        if below == name or below not in _MODULES:
             return None
-        return importlib.machinery.ModuleSpec(name, _Loader(), is_package=below in _PACKAGES)
+        is_package = any(m.startswith(below + ".") for m in _MODULES)
+        return importlib.machinery.ModuleSpec(name, _Loader(), is_package=is_package)
 
 
 sys.meta_path.append(_Finder())
 
 
 def __getattr__(name: str) -> Any:
-    if name in PUBLIC_NAMES or name in _PACKAGES:
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     # `from jax._src import x` looks x up here, under our name: whoever made the alias may have an x.
     if not name.startswith("__") and sys.modules.get("jax._src") is sys.modules[__name__]:
