@@ -33,6 +33,15 @@ def evaluate(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
     return run(*args)
 
 
+def apply_compiled(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Run a primitive as a compiled program, whether or not it has an `impl` (which may be made of this)."""
+    key = ("compiled", *params.items())
+    run = primitive.eager_cache.get(key)
+    if run is None:
+        run = primitive.eager_cache[key] = _runner(primitive, params)
+    return run(*args)
+
+
 def _evaluate_jaxprs(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], key: Any) -> Any:
     """What is compiled of a primitive that holds jaxprs lives as long as they do."""
     for jaxpr in subjaxprs(params):

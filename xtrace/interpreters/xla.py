@@ -6,16 +6,13 @@ from typing import Any
 
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import use_trace
+from xtrace.runtime import dispatch
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
     """Compile and run one operation. It is what a primitive without `impl` does, so it may serve as one."""
-    impl, prim.impl = prim.impl, None
-    try:
-        with use_trace(None):
-            return prim.bind(*args, **params)
-    finally:
-        prim.impl = impl
+    with use_trace(None):
+        return dispatch.apply_compiled(prim, args, params)
 
 
 __all__ = ["apply_primitive"]

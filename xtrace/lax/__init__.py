@@ -38,9 +38,7 @@ _MODULES: dict[str, str] = {
         "round round_p rsqrt rsqrt_p shift_left_p shift_right_arithmetic_p shift_right_logical_p sign sign_p sin "
         "sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p"
     ),
-    "exchanges": (
-        "all_to_all all_to_all_p psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p"
-    ),
+    "exchanges": ("all_to_all all_to_all_p psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p"),
     "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
