@@ -100,6 +100,7 @@ _MODULES = (
     "debug",
     "dtypes",
     "errors",
+    "experimental",
     "extend",
     "interpreters",
     "flatten_util",

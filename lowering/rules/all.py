@@ -2,6 +2,7 @@
 
 from xtrace.lowering.rules import (
     call,
+    checks,
     collectives,
     control_flow,
     conversions,
@@ -25,6 +26,7 @@ from xtrace.lowering.rules import (
 
 __all__ = [
     "call",
+    "checks",
     "collectives",
     "control_flow",
     "conversions",

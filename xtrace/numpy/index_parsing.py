@@ -9,7 +9,7 @@ import numpy as np
 
 from xtrace.core import config, dtypes, errors
 from xtrace.core.primitive import shaped
-from xtrace.core.trace import Tracer
+from xtrace.core.trace import Tracer, current
 from xtrace.lax import joining
 from xtrace.runtime.jaxlib_api import ArrayImpl
 
@@ -106,11 +106,11 @@ def _complete(shape: tuple[int, ...], idx: Any) -> tuple[tuple[Any, ...], int]:
     return idx, consumed
 
 
-def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = True) -> Parsed:
+def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = True, clips: bool = False) -> Parsed:
     """Take an index of an array of `shape` apart.
 
     wrap: negative indices count from the end. clamp: integers out of bounds are moved to the nearest in bounds; else
-    they are left to the mode of the operation.
+    they are left to the mode of the operation. clips: that is asked for, and no error for checkify to find.
 
     Raises IndexError and TypeError for what can't be an index.
     """
@@ -130,6 +130,11 @@ def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = Tru
             k = i + size if i < 0 and wrap else i
             if 0 <= k < size:
                 entries.append(_INT_IN)
+            elif (
+                wrap and current.trace is not None and not clips
+            ):  # recorded as it is, for checkify to see; the operation treats it
+                entries.append(_INT_ANY)
+                k, static = i, False
             elif clamp:
                 entries.append(_INT_IN)
                 k = 0 if k < 0 else size - 1
@@ -307,15 +312,28 @@ def _arrays_of(shape: tuple[int, ...], idx: tuple[Any, ...]) -> tuple[tuple[Any,
     return tuple(out), consumed, next((n for n, i in enumerate(out) if i is Ellipsis), -1)
 
 
+_ARRAYS = (Tracer, ArrayImpl)
+
+
 def index_dtype() -> np.dtype:
     """The default integer type, which index arrays have."""
     return dtypes.int64 if _enable_x64.value else dtypes.int32
 
 
+def _holds_arrays(items: Any) -> bool:
+    """Whether a nested list has arrays or tracers in it."""
+    return any([_holds_arrays(v) if isinstance(v, (list, tuple)) else isinstance(v, _ARRAYS) for v in items])
+
+
+def _stacked(items: Any) -> Any:
+    """A nested list of numbers, arrays and tracers as one array."""
+    return joining.stack([_stacked(v) if isinstance(v, (list, tuple)) else v for v in items])
+
+
 def _as_index_array(i: Any, idx: Any) -> Any:
     if isinstance(i, (list, tuple)):
         # Within a tuple, a list stands for an array, as in NumPy.
-        i = np.asarray(i) if not any(isinstance(v, (Tracer, ArrayImpl)) for v in i) else joining.stack(list(i))
+        i = _stacked(i) if _holds_arrays(i) else np.asarray(i)
         if isinstance(i, np.ndarray) and not i.size:
             i = i.astype(np.int32)
     elif not hasattr(i, "aval"):

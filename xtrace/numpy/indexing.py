@@ -154,7 +154,7 @@ def read(
     if fill_value is not None and not isinstance(fill_value, (int, float, complex, np.generic)):
         fill_value = np.asarray(fill_value)[()]
     clamp = parsed_mode is not FILL_OR_DROP
-    parsed = index_parsing.parse(shaped(x).shape, idx, wrap_negative_indices, clamp)
+    parsed = index_parsing.parse(shaped(x).shape, idx, wrap_negative_indices, clamp, parsed_mode is CLIP)
     if parsed.static and not parsed.leaves:
         return indexer.read_static(x, parsed.entries, parsed.leaves)
     if parsed_mode is not FILL_OR_DROP:

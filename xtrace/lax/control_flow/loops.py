@@ -352,6 +352,12 @@ def _while_batch(
             body_jaxpr=body,
         )
         return outs, out_dims
+    if any([getattr(e, "forbids_masking", False) for e in (*body_jaxpr.effects, *cond_jaxpr.effects)]):
+        raise ValueError(
+            "checkify-of-vmap-of-while is not supported: the elements of a while_loop under vmap end at different "
+            "times, and its checks would go on for those that have ended. Put checkify inside of vmap: "
+            "vmap(checkify.checkify(f))."
+        )
     # Elements end at different times: the loop runs until the last has ended, and those that have keep their values.
     # The condition's value is carried along, so that it is computed once a step.
     first = eval_jaxpr(cond, (), *cond_consts, *carry)

@@ -1,0 +1,1 @@
+"""Checks of run-time values in compiled programs: what stands behind experimental.checkify."""

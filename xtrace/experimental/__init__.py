@@ -1,0 +1,1 @@
+"""Parts of JAX's interface that JAX keeps under `experimental`."""
