@@ -23,10 +23,10 @@ def define(config: Configuration) -> None:
             absl_flags.DEFINE_enum(absl_name, value, choices, flag.help)
         elif bool in flag.types:
             absl_flags.DEFINE_bool(absl_name, value, flag.help)
+        elif float in flag.types:  # before int: such a flag may take both
+            absl_flags.DEFINE_float(absl_name, value, flag.help)
         elif int in flag.types:
             absl_flags.DEFINE_integer(absl_name, value, flag.help)
-        elif float in flag.types:
-            absl_flags.DEFINE_float(absl_name, value, flag.help)
         else:
             absl_flags.DEFINE_string(absl_name, None if value is None else str(value), flag.help)
     importlib.import_module("absl.app").call_after_init(lambda: complete(config, absl_flags.FLAGS))

@@ -11,6 +11,7 @@ from xtrace.interpreters.rule_tables import RuleTable
 from xtrace.lax.rules import elementwise_batch
 from xtrace.transforms.batching import MappedAxis as AxisData
 from xtrace.transforms.batching import batch_jaxpr, move_axis
+from xtrace.transforms.vmappable import register_vmappable, unregister_vmappable
 
 not_mapped = None
 
@@ -95,4 +96,6 @@ __all__ = [
     "fancy_primitive_batchers",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
 ]

@@ -56,6 +56,7 @@ class _Private:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.__name__ = name.rpartition(".")[2]  # tables of functions are made of their names
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
