@@ -16,11 +16,14 @@ from jaxlib.mlir.dialects import func
 
 from xtrace.core import dtypes, source
 from xtrace.core.avals import ShapedArray
+from xtrace.core.effects import ordered_effects
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, live_eqns, subjaxprs
 from xtrace.core.primitive import Primitive
 from xtrace.lowering.mlir_context import MLIRContext, mlir_context
 
 _create = ir.Operation.create
+#: What stands for an ordered effect at the boundary of a program.
+_EMPTY = ShapedArray((0,), dtypes.bool_)
 
 
 class LoweringError(NotImplementedError):
@@ -31,12 +34,21 @@ class ModuleBuilder:
     """A module under construction: its functions by jaxpr, and what rules may ask about the target."""
 
     def __init__(
-        self, name: str, platforms: tuple[str, ...], *, num_partitions: int = 1, num_replicas: int = 1
+        self,
+        name: str,
+        platforms: tuple[str, ...],
+        *,
+        num_partitions: int = 1,
+        num_replicas: int = 1,
+        devices: Sequence[Any] = (),
     ) -> None:
         self.mlir: MLIRContext = mlir_context()
         self.platforms = platforms
         #: In a program for several platforms that does different things on them: which of them it runs on.
         self.platform_index: ir.Value | None = None
+        self.num_partitions = num_partitions
+        #: Where the program will run, if that is known: rules may name devices by their place among these.
+        self.devices = tuple(devices)
         mlir = self.mlir
         self.module = ir.Module.create(loc=mlir.unknown)
         attributes = self.module.operation.attributes
@@ -65,19 +77,21 @@ class ModuleBuilder:
         *,
         public: bool = False,
         leading: Sequence[ir.Type] = (),
+        prefix_types: Sequence[ir.Type] = (),
         arg_names: Sequence[str] = (),
     ) -> tuple[Any, Body]:
         """Begin a function with the jaxpr's inputs as arguments and return (func op, its body).
 
-        leading: types of further arguments in front.
+        leading: types of further arguments in front. prefix_types: of arguments (behind those) and results in front:
+          what stands for ordered effects.
         """
         mlir = self.mlir
-        in_types = [*leading, *[mlir.aval_type(v.aval) for v in jaxpr.all_invars]]
-        out_types = [mlir.aval_type(v.aval) for v in jaxpr.outvars]
+        in_types = [*leading, *prefix_types, *[mlir.aval_type(v.aval) for v in jaxpr.all_invars]]
+        out_types = [*prefix_types, *[mlir.aval_type(v.aval) for v in jaxpr.outvars]]
         type_ = ir.FunctionType.get(in_types, out_types, mlir.context)
         op = func.FuncOp(symbol, type_, ip=self.top, loc=mlir.unknown)
         op.attributes["sym_visibility"] = mlir.string("public" if public else "private")
-        names = [*["" for _ in leading], *(arg_names or jaxpr.debug_info.arg_names)]
+        names = [*["" for _ in (*leading, *prefix_types)], *(arg_names or jaxpr.debug_info.arg_names)]
         locs = [mlir.location(names[i], None) if i < len(names) else mlir.unknown for i in range(len(in_types))]
         block = op.add_entry_block(locs)
         return op, Body(self, ir.InsertionPoint(block))
@@ -88,8 +102,13 @@ class ModuleBuilder:
         if found is None:
             symbol = self.fresh_name(name)
             found = self.functions[id(jaxpr)] = (jaxpr, symbol)
-            op, body = self.function(symbol, jaxpr)
-            outs = body.jaxpr(jaxpr, list(op.arguments))
+            ordered = ordered_effects(jaxpr.effects)
+            n = len(ordered)
+            op, body = self.function(symbol, jaxpr, prefix_types=[self.mlir.token] * n)
+            arguments = list(op.arguments)
+            body.tokens = dict(zip(ordered, arguments))
+            outs = body.jaxpr(jaxpr, arguments[n:])
+            outs = [*[body.tokens[e] for e in ordered], *outs]
             _create("func.return", [], outs, None, None, 0, self.mlir.unknown, body.ip)
         return found[1]
 
@@ -117,7 +136,7 @@ class ModuleBuilder:
 class Body:
     """A block being filled with operations. What lowering rules receive as `ctx`."""
 
-    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms")
+    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms", "tokens")
 
     def __init__(self, builder: ModuleBuilder, ip: ir.InsertionPoint) -> None:
         self.builder = builder
@@ -126,6 +145,8 @@ class Body:
         self.loc = builder.mlir.unknown
         self.constants: dict[Any, ir.Value] = {}
         self.platforms = builder.platforms
+        #: Ordered effect -> the token that the next operation with this effect takes; it puts its own in place.
+        self.tokens: dict[Any, ir.Value] = {}
 
     # -- operations --------------------------------------------------------------------------------------------
 
@@ -158,6 +179,7 @@ class Body:
         body = Body(self.builder, ir.InsertionPoint(block))
         body.loc = self.loc
         body.platforms = self.platforms
+        body.tokens = dict(self.tokens)
         return body, list(block.arguments)
 
     def return_(self, values: Sequence[ir.Value], op: str = "stablehlo.return") -> None:
@@ -300,8 +322,14 @@ class Body:
         symbol = self.builder.function_of(jaxpr, name)
         types = [self.mlir.aval_type(v.aval) for v in jaxpr.outvars]
         callee = ir.FlatSymbolRefAttr.get(symbol, self.mlir.context)
+        ordered = ordered_effects(jaxpr.effects) if jaxpr.effects else ()
+        if ordered:
+            types = [*[self.mlir.token] * len(ordered), *types]
+            operands = [*[self.tokens[e] for e in ordered], *operands]
         operation = _create("func.call", types, operands, {"callee": callee}, None, 0, self.loc, self.ip)
-        return list(operation.results)
+        results = list(operation.results)
+        self.tokens.update(zip(ordered, results))
+        return results[len(ordered) :]
 
 
 def _on_physical_arrays(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
@@ -402,10 +430,15 @@ def lower_jaxpr(
     arg_attributes: Sequence[dict[str, str] | None] | None = None,
     result_attributes: Sequence[dict[str, str] | None] | None = None,
     num_partitions: int = 1,
+    devices: Sequence[Any] = (),
     mesh_definitions: Sequence[str] = (),
     inline_constants: Sequence[Any] = (),
 ) -> tuple[ir.Module, list[Any]]:
     """Lower a jaxpr to a module with the public function `main`; returns it and its keepalives.
+
+    For each ordered effect, in the order of `ordered_effects`, `main` takes and returns an empty array in front of
+    everything else: by passing on what the last program returned, the runtime keeps programs in order. The positions
+    below don't count these.
 
     jaxpr: its constvars are arguments of `main` in front of the invars, except the first ones, which take the
     values in `inline_constants`. donated: argument number -> result number whose buffer it may become.
@@ -413,7 +446,7 @@ def lower_jaxpr(
     """
     import xtrace.lowering.rules.all  # noqa: F401  (registers every rule, once)
 
-    builder = ModuleBuilder(name, platforms, num_partitions=num_partitions)
+    builder = ModuleBuilder(name, platforms, num_partitions=num_partitions, devices=devices)
     mlir = builder.mlir
     with mlir.context, mlir.unknown:
         n = len(inline_constants)
@@ -426,25 +459,31 @@ def lower_jaxpr(
         names = [f"constant {i}" for i in range(hidden)] + list(jaxpr.debug_info.arg_names)
         indexed = len(platforms) > 1 and depends_on_platform(jaxpr, platforms)
         leading = [mlir.tensor_type((), np.dtype(np.int32))] if indexed else []
-        op, body = builder.function("main", outer, public=True, arg_names=names, leading=leading)
+        ordered = ordered_effects(jaxpr.effects)
+        lead = len(ordered)
+        prefix = [mlir.aval_type(_EMPTY)] * lead
+        op, body = builder.function("main", outer, public=True, arg_names=names, leading=leading, prefix_types=prefix)
         arguments = list(op.arguments)
         if indexed:
             builder.platform_index = arguments.pop(0)
+        for effect in ordered:
+            body.tokens[effect] = body.op("stablehlo.create_token", mlir.token, [])
         constants = [body.constant(np.asarray(c), v.aval) for c, v in zip(inline_constants, jaxpr.constvars)]
-        outs = body.jaxpr(jaxpr, [*constants, *arguments])
+        outs = body.jaxpr(jaxpr, [*constants, *arguments[lead:]])
+        outs = [*[body.constant(False, _EMPTY) for _ in ordered], *outs]
         _create("func.return", [], outs, None, None, 0, mlir.unknown, body.ip)
         attributes: list[dict[str, ir.Attribute]] = [{} for _ in arguments]
         for i, texts in enumerate(arg_attributes or ()):
             for key, text in (texts or {}).items():
-                attributes[i][key] = mlir.parsed(text)
+                attributes[lead + i][key] = mlir.parsed(text)
         for i, o in (donated or {}).items():
-            attributes[i]["tf.aliasing_output"] = mlir.i32(o)
+            attributes[lead + i]["tf.aliasing_output"] = mlir.i32(lead + o)
         if indexed:  # the name by which JAX's programs for several platforms know this argument
             attributes.insert(0, {"jax.global_constant": mlir.string("_platform_index")})
         if any(attributes):
             op.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
         paths = jaxpr.debug_info.result_paths
-        results: list[dict[str, ir.Attribute]] = []
+        results: list[dict[str, ir.Attribute]] = [{} for _ in ordered]
         for i in range(len(jaxpr.outvars)):
             found = {"jax.result_info": mlir.string(paths[i])} if i < len(paths) and paths[i] else {}
             texts = result_attributes[i] if result_attributes is not None else None

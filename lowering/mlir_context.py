@@ -67,6 +67,7 @@ class MLIRContext:
         context.enable_multithreading(False)
         self.context = context
         self.unknown = ir.Location.unknown(context)
+        self.token = ir.Type.parse("!stablehlo.token", context)
         self.element_types: dict[Any, ir.Type] = {}
         self.types: dict[Any, ir.Type] = {}
         self.locations: dict[Any, ir.Location] = {}

@@ -20,7 +20,7 @@ import numpy as np
 from xtrace.core import config
 from xtrace.core.fingerprint import NoFingerprint, fingerprint
 from xtrace.core.jaxpr import Jaxpr, subjaxprs
-from xtrace.runtime import compile_cache, jaxlib_api
+from xtrace.runtime import compile_cache, compiling, jaxlib_api
 from xtrace.version import __version__
 
 #: Part of every key: counts the changes of what entries hold.
@@ -46,7 +46,7 @@ def load(program: Any, placement: Any, overrides: dict[str, Any] | None, devices
     client = placement.devices[0].client
     cache = compile_cache.current()
     if cache is None:
-        return client.compile_and_load(program.module, devices, options)
+        return compiling.compile_and_load(client, program, devices, options)
     where = environment_parts(placement, overrides)
     short = _fingerprint(cache, program, where)
     key = None if short is None else cache.find(short)
@@ -54,7 +54,7 @@ def load(program: Any, placement: Any, overrides: dict[str, Any] | None, devices
     if key is None:
         module = canonical_module(program)
         if program.keepalives:  # it calls back into this process
-            return client.compile_and_load(program.module, devices, options)
+            return compiling.compile_and_load(client, program, devices, options)
         key = _digest({**where, "program": module, "format": _FORMAT})
     found = cache.get(key)
     if found is not None:
@@ -75,7 +75,7 @@ def load(program: Any, placement: Any, overrides: dict[str, Any] | None, devices
         key = _digest({**where, "program": module, "format": _FORMAT})
     _note(program, where, False)
     start = time.perf_counter()
-    loaded = client.compile_and_load(program.module, devices, options)
+    loaded = compiling.compile_and_load(client, program, devices, options)
     seconds = time.perf_counter() - start
     if seconds >= config.persistent_cache_min_compile_time_secs.value:
         _keep(cache, key, short, program, loaded, {**where, **description(program), "program": module}, seconds)

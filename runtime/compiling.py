@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from xtrace.core import config
-from xtrace.runtime import jaxlib_api, plugins
+from xtrace.core.host_calls import HostCall
+from xtrace.runtime import host_calls, jaxlib_api, plugins
 
 
 def compile_options(placement: Any, overrides: dict[str, Any] | None = None) -> Any:
@@ -45,4 +46,13 @@ def load(program: Any, placement: Any, overrides: dict[str, Any] | None = None) 
         from xtrace.runtime import cached_programs  # what most processes don't need
 
         return cached_programs.load(program, placement, overrides, devices, options)
-    return client.compile_and_load(program.module, devices, options)
+    return compile_and_load(client, program, devices, options)
+
+
+def compile_and_load(client: Any, program: Any, devices: Any, options: Any) -> Any:
+    """Compile with XLA, and hand over the Python functions that the program calls."""
+    module = program.module
+    calls = [host_calls.for_program(k) for k in program.keepalives if isinstance(k, HostCall)]
+    if calls:
+        return client.compile_and_load(module, devices, options, calls)
+    return client.compile_and_load(module, devices, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, subjaxprs
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.pytree import default_registry, tree_structure
 from xtrace.core.trace import Tracer
@@ -104,6 +104,6 @@ def one_equation(primitive: Primitive, avals: tuple[Any, ...], params: dict[str,
     out = primitive.out_aval(avals, params)
     invars = [Var(a) for a in avals]
     outvars = [Var(a) for a in out] if primitive.multiple_results else [Var(out)]
-    return Jaxpr(
-        [], invars, outvars, [JaxprEqn(primitive, invars, outvars, params)], debug_info=DebugInfo(primitive.name)
-    )
+    effects = no_effects if primitive.effects is None else primitive.effects(avals, params)
+    eqn = JaxprEqn(primitive, invars, outvars, params, None, effects)
+    return Jaxpr([], invars, outvars, [eqn], effects, DebugInfo(primitive.name))

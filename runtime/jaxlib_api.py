@@ -195,7 +195,7 @@ def _guarded_attribute(name: str) -> Callable[[Any], Any]:
 
 # These look jax up at every call; on the class, so that whoever calls them (other libraries probe
 # __cuda_array_interface__) is safe.
-_single_to_numpy = _guarded_method("_single_device_array_to_np_array_did_copy")
+_guarded_to_numpy = _guarded_method("_single_device_array_to_np_array_did_copy")
 replicated_shard = _guarded_method("_fully_replicated_shard")
 _single_to_host_async = _guarded_method("_copy_single_device_array_to_host_async")
 _guarded_method("unsafe_buffer_pointer")
@@ -203,6 +203,13 @@ if hasattr(ArrayImpl, "unsafe_raw_buffer"):
     _guarded_method("unsafe_raw_buffer")
 _read_arrays = _guarded_attribute("_arrays")
 _guarded_attribute("__cuda_array_interface__")
+
+
+def _single_to_numpy(array: Any) -> Any:
+    # Not under the lock: the program that makes the array may call a Python function that needs it.
+    batched_block_until_ready([array])
+    return _guarded_to_numpy(array)
+
 
 #: Whether `to_numpy` assembles arrays that are split over devices.
 TO_NUMPY_ASSEMBLES: bool = hasattr(ArrayImpl, "_to_np_array_did_copy")

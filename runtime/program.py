@@ -14,9 +14,10 @@ import numpy as np
 
 from xtrace.core import config, dtypes, monitoring
 from xtrace.core.avals import ShapedArray
+from xtrace.core.effects import ordered_effects
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
-from xtrace.runtime import array, backends, compiling, jaxlib_api, shardings, spmd, transfers
+from xtrace.runtime import array, backends, compiling, host_calls, jaxlib_api, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
 logger = logging.getLogger("xtrace.compiling")
@@ -98,6 +99,9 @@ class LoweredProgram:
         self.platforms = platforms
         self.in_avals: list[ShapedArray] = jaxpr.in_avals
         self.out_avals: list[ShapedArray] = jaxpr.out_avals
+        #: The module takes and returns a token for each, in front of everything else.
+        self.ordered_effects = ordered_effects(jaxpr.effects)
+        self.has_effects = bool(jaxpr.effects)
         self.kept: list[bool] = [True] * len(self.in_avals) if keep_unused else used_inputs(jaxpr)
         invars, info = jaxpr.invars, jaxpr.debug_info
         if not all(self.kept):
@@ -127,6 +131,7 @@ class LoweredProgram:
             result_attributes = found[len(kept) :]
         self._attributes = (meshes, attributes, result_attributes)
         self._partitions = arg_shardings[0].num_devices if arg_shardings else 1
+        self._devices = tuple(arg_shardings[0]._device_assignment) if arg_shardings else ()
         self._module: Any = None
         #: What must live as long as the compiled program; known once the module is made.
         self.keepalives: list[Any] = []
@@ -151,6 +156,7 @@ class LoweredProgram:
                 arg_attributes=attributes,
                 result_attributes=result_attributes,
                 num_partitions=self._partitions,
+                devices=self._devices,
             )
             self.seconds = time.perf_counter() - start
             monitoring.record_event_duration_secs(
@@ -256,6 +262,7 @@ class Executable:
         found = self.loaded.get_output_shardings()
         if mesh is None or found is None:
             return [sharding] * n
+        found = found[len(self.program.ordered_effects) :]
         given = self.placement.out_shardings or [None] * n
         return [
             spmd.result_sharding(s, a, mesh, devices) if g is None else g
@@ -267,7 +274,13 @@ class Executable:
         avals = [physical_aval(a) for a in program.out_avals]
         self.handlers = [array_result_handler(a, s, committed) for a, s in zip(avals, self.out_shardings)]
         self.const_args = [self._place(c, self.placement.sharding) for c in program.const_args]
-        self._execute = self.loaded.execute_sharded
+        execute = self._execute = self.loaded.execute_sharded
+        if program.has_effects:
+            ordered = program.ordered_effects
+            awaited = any(e not in ordered for e in program.jaxpr.effects)
+            self._run: Any = host_calls.EffectfulExecution(execute, ordered, awaited, self.placement)
+        else:
+            self._run = lambda arrays, handlers: execute(arrays).consume_with_handlers(handlers)
 
     def _place(self, x: Any, sharding: Any) -> Any:
         """`x` as an array with this sharding."""
@@ -287,7 +300,7 @@ class Executable:
         placed = [self._place(a, s) for a, s in zip(args, self.in_shardings)]
         for a in placed:
             array.check_alive(a)
-        results = self._execute([*self.const_args, *placed]).consume_with_handlers(self.handlers)
+        results = self._run([*self.const_args, *placed], self.handlers)
         if config.debug_nans.value or config.debug_infs.value:
             self._check_numbers(results)
         if self.extended:
@@ -323,7 +336,7 @@ class Executable:
 
     def fastpath(self, out_tree: Any) -> FastpathData | None:
         """What lets C++ make the next call of this signature by itself; None where Python must."""
-        if self.extended or self.program.keepalives or config.debug_nans.value or config.debug_infs.value:
+        if self.extended or self.program.has_effects or config.debug_nans.value or config.debug_infs.value:
             return None
         n_out = len(self.out_shardings)
         in_shardings = [self.placement.sharding] * len(self.const_args) + self.in_shardings

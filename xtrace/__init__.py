@@ -90,6 +90,8 @@ _LAZY: dict[str, str] = {
     "local_device_count": "xtrace.runtime.backends",
     "process_index": "xtrace.runtime.backends",
     "process_count": "xtrace.runtime.backends",
+    "pure_callback": "xtrace.callbacks",
+    "effects_barrier": "xtrace.runtime.host_calls",
 }
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (

@@ -2,6 +2,7 @@
 
 from xtrace.lowering.rules import (
     call,
+    callbacks,
     checks,
     collectives,
     control_flow,
@@ -26,6 +27,7 @@ from xtrace.lowering.rules import (
 
 __all__ = [
     "call",
+    "callbacks",
     "checks",
     "collectives",
     "control_flow",

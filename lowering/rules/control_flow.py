@@ -8,6 +8,7 @@ import numpy as np
 
 from xtrace.core import dtypes, source
 from xtrace.core.avals import ShapedArray
+from xtrace.core.effects import ordered_effects
 from xtrace.lax.control_flow import conditionals, loops, platforms, scans, solves
 from xtrace.lowering.lower import Body, LoweringError
 from xtrace.lowering.rules.elementwise import compare
@@ -16,15 +17,36 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 _BOOL = ShapedArray((), dtypes.bool_)
 
 
+class _Threaded:
+    """The tokens of an equation's ordered effects, threaded through its regions in front of other values."""
+
+    def __init__(self, ctx: Body, eqn: Any) -> None:
+        self.effects = ordered_effects(eqn.effects) if eqn.effects else []
+        self.n = len(self.effects)
+        self.types = [ctx.mlir.token] * self.n
+
+    def of(self, body: Body) -> list[Any]:
+        return [body.tokens[e] for e in self.effects]
+
+    def take(self, body: Body, values: Any) -> list[Any]:
+        """Give the first values to `body` as its tokens; return the rest."""
+        values = list(values)
+        body.tokens.update(zip(self.effects, values))
+        return values[self.n :]
+
+
 def _cond(ctx: Body, eqn: Any, index: Any, *operands: Any) -> Any:
     branches = eqn.params["branches"]
     if "branches_platforms" in eqn.params:
         return _chosen_by_platform(ctx, eqn, lambda body, i: body.jaxpr(branches[i], operands))
-    operation = ctx.ops("stablehlo.case", [v.aval for v in eqn.outvars], [index], regions=len(branches))
+    tokens = _Threaded(ctx, eqn)
+    types = [*tokens.types, *[v.aval for v in eqn.outvars]]
+    operation = ctx.ops("stablehlo.case", types, [index], regions=len(branches))
     for i, branch in enumerate(branches):
         body, _ = ctx.region(operation, i, [])
-        body.return_(body.jaxpr(branch, operands))
-    return list(operation.results)
+        outs = body.jaxpr(branch, operands)
+        body.return_([*tokens.of(body), *outs])
+    return tokens.take(ctx, operation.results)
 
 
 def _chosen_by_platform(ctx: Body, eqn: Any, fill: Any) -> Any:
@@ -52,13 +74,25 @@ def _while(ctx: Body, eqn: Any, *operands: Any) -> Any:
     n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
     cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
     init = operands[n_cond + n_body :]
-    operation = ctx.ops("stablehlo.while", [v.aval for v in eqn.outvars], init, regions=2)
-    types = [x.type for x in init]
-    cond, carry = ctx.region(operation, 0, types)
-    cond.return_(cond.jaxpr(params["cond_jaxpr"], [*cond_consts, *carry]))
-    body, carry = ctx.region(operation, 1, types)
-    body.return_(body.jaxpr(params["body_jaxpr"], [*body_consts, *carry]))
-    return list(operation.results)
+    tokens = _Threaded(ctx, eqn)
+    # A condition can't return tokens. One with ordered effects is evaluated in front of the loop and at the end of its
+    # body, and its value is carried.
+    ahead = bool(ordered_effects(params["cond_jaxpr"].effects)) if tokens.n else False
+    if ahead:
+        init = (*ctx.jaxpr(params["cond_jaxpr"], [*cond_consts, *init]), *init)
+    state = [*tokens.of(ctx), *init]
+    types = [x.type for x in state]
+    operation = ctx.ops("stablehlo.while", types, state, regions=2)
+    cond, values = ctx.region(operation, 0, types)
+    carry = tokens.take(cond, values)
+    cond.return_(carry[:1] if ahead else cond.jaxpr(params["cond_jaxpr"], [*cond_consts, *carry]))
+    body, values = ctx.region(operation, 1, types)
+    carry = tokens.take(body, values)
+    outs = body.jaxpr(params["body_jaxpr"], [*body_consts, *carry[ahead:]])
+    if ahead:
+        outs = [*body.jaxpr(params["cond_jaxpr"], [*cond_consts, *outs]), *outs]
+    body.return_([*tokens.of(body), *outs])
+    return tokens.take(ctx, operation.results)[ahead:]
 
 
 def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
@@ -97,16 +131,19 @@ def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
     if rounds == 1:  # one trip: no loop
         carry, ys = steps(ctx, ctx.constant(0, _INDEX), unroll, carry, ys)
     else:
-        state = [ctx.constant(0, _INDEX), *carry, *ys]
-        operation = ctx.ops("stablehlo.while", [_INDEX, *carry_avals, *y_avals], state, regions=2)
+        tokens = _Threaded(ctx, eqn)
+        state = [*tokens.of(ctx), ctx.constant(0, _INDEX), *carry, *ys]
+        operation = ctx.ops("stablehlo.while", [*tokens.types, _INDEX, *carry_avals, *y_avals], state, regions=2)
         types = [x.type for x in operation.results]
-        cond, (i, *_) = ctx.region(operation, 0, types)
+        cond, values = ctx.region(operation, 0, types)
+        i = values[tokens.n]
         cond.return_([compare(cond, "LT", i, cond.constant(rounds * unroll, _INDEX), _INDEX, _BOOL)])
-        body, (i, *values) = ctx.region(operation, 1, types)
+        body, arguments = ctx.region(operation, 1, types)
+        i, *values = tokens.take(body, arguments)
         carry, ys = steps(body, i, unroll, values[:n_carry], values[n_carry:])
         next_i = body.op("stablehlo.add", _INDEX, [i, body.constant(unroll, _INDEX)])
-        body.return_([next_i, *carry, *ys])
-        _, *values = operation.results
+        body.return_([*tokens.of(body), next_i, *carry, *ys])
+        _, *values = tokens.take(ctx, operation.results)
         carry, ys = values[:n_carry], values[n_carry:]
     if rest:
         carry, ys = steps(ctx, ctx.constant(rounds * unroll, _INDEX), rest, carry, ys)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from xtrace.core import source
 from xtrace.core.avals import ShapedArray
+from xtrace.core.effects import keep_alive
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal, no_effects
 from xtrace.core.primitive import Primitive, aval_of, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
@@ -71,6 +72,14 @@ class TapeNode:
         self.outs = outs
         #: The user's line of the primal operation: its transpose is recorded under that line too.
         self.position = position
+
+    def effects(self) -> frozenset[Any]:
+        primitive = self.primitive
+        if primitive.effects is None:
+            return no_effects
+        return primitive.effects(
+            tuple([a.aval if type(a) is LinearTracer else shaped(a) for a in self.args]), self.params
+        )
 
 
 class Tape(Trace):
@@ -304,8 +313,11 @@ def tape_to_jaxpr(
         if type(o) is LinearTracer:
             live[o.index] = True
     nodes = []
+    all_effects = no_effects
     for node in reversed(tape.nodes):
-        if any([live[o.index] for o in node.outs]):
+        effects = node.effects()
+        if keep_alive(effects) or any([live[o.index] for o in node.outs]):
+            all_effects |= effects
             nodes.append(node)
             for a in node.args:
                 if type(a) is LinearTracer and a._trace is tape:
@@ -328,16 +340,11 @@ def tape_to_jaxpr(
         return var
 
     eqns = []
-    all_effects = no_effects
     for node in nodes:
         operands = [atom(a) for a in node.args]
         outvars = [Var(o.aval) for o in node.outs]
         env.update(zip([o.index for o in node.outs], outvars))
-        effects = no_effects
-        if node.primitive.effects is not None:
-            effects = node.primitive.effects(tuple([v.aval for v in operands]), node.params)
-            all_effects |= effects
-        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params, node.position, effects))
+        eqns.append(JaxprEqn(node.primitive, operands, outvars, node.params, node.position, node.effects()))
     out_atoms = [env[o.index] for o in outs if type(o) is LinearTracer]
     jaxpr = Jaxpr([], [*residual_vars.values(), *invars], out_atoms, eqns, all_effects, debug_info)
     return jaxpr, residuals

@@ -259,6 +259,18 @@ def check_branches(what: str, names: Sequence[str], funs: Sequence[Any], bodies:
             )
 
 
+def refuse_io(where: str, jaxprs: Sequence[Jaxpr]) -> None:
+    """Raise NotImplementedError for IO in code that, batched, runs for elements that would not run it."""
+    found = sorted({str(e) for jaxpr in jaxprs for e in jaxpr.effects if str(e) in ("IO", "OrderedIO")})
+    if found:
+        kind = "Unordered IO effects" if where.startswith("while") else "IO effect"
+        raise NotImplementedError(
+            f"{kind} not supported in {where}. The elements don't all run the same code, so it would be done for too "
+            "many. Loop over the elements with lax.map instead of vmap, or use debug.callback, which is "
+            "allowed to run more often."
+        )
+
+
 # -- jaxprs rearranged -----------------------------------------------------------------------------------------------
 
 

@@ -393,6 +393,7 @@ def _cond_batch(
         outs = cond_p.bind(index, *consts, *ops, branches=batched, **params)
         return outs, [0 if w else None for w in wanted]
     # Elements take different branches: all run, and results are selected.
+    common.refuse_io("vmap-of-cond", branches)
     index = move_axis(index, dims[0], 0, axis.size)
     results = []
     for i, branch in enumerate(branches):

@@ -358,6 +358,7 @@ def _while_batch(
             "times, and its checks would go on for those that have ended. Put checkify inside of vmap: "
             "vmap(checkify.checkify(f))."
         )
+    common.refuse_io("while_loop with batched predicate", (cond_jaxpr, body_jaxpr))
     # Elements end at different times: the loop runs until the last has ended, and those that have keep their values.
     # The condition's value is carried along, so that it is computed once a step.
     first = eval_jaxpr(cond, (), *cond_consts, *carry)
