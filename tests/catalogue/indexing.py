@@ -217,6 +217,6 @@ OPS = [
        skip=_NO_OPERANDS, bad=[Bad(TypeError, "integer", n=2.5)]),
     Op("numpy.mask_indices", fixed(Sample(n=3), Sample(n=3, k=1)), lambda n, k=0: np.mask_indices(n, np.triu, k),
        lambda root: lambda n, k=0: root.numpy.mask_indices(n, root.numpy.triu, k),
-       skip={**_NO_OPERANDS, "jit": _HOST, "jaxpr": _HOST, "lowering": _HOST, "types": _HOST},
+       skip={**_NO_OPERANDS, "jit": _HOST, "compositions": _HOST, "jaxpr": _HOST, "lowering": _HOST, "types": _HOST},
        bad=[Bad(TypeError, "integer", n=2.5)]),
 ]  # fmt: skip

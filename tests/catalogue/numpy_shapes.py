@@ -69,7 +69,7 @@ _STATIC = {
 }
 _KNOWN = {
     check: "the result's shape depends on values"
-    for check in ("jit", "derivative", "second", "vmap", "types", "jaxpr", "lowering")
+    for check in ("jit", "derivative", "second", "vmap", "compositions", "types", "jaxpr", "lowering")
 }
 
 

@@ -538,10 +538,10 @@ def test_branch_mismatch_names_the_leaf():
         (lambda: lax.scan(1, 1.0, XS), "lax.scan: f argument should be a callable, got 1"),
         (lambda: lax.scan(lambda c, a: ("q", a), 1.0, XS), "returned a value of type <class 'str'> at result[0]"),
         (
-            lambda: lax.scan(lambda c, a: (c, a), 1.0, XS, unroll=0),
-            "`unroll` must be a `bool` or a positive `int`, got 0.",
+            lambda: lax.scan(lambda c, a: (c, a), 1.0, XS, unroll=-1),
+            "`unroll` must be a `bool` or a non-negative `int`, got -1.",
         ),
-        (lambda: lax.map(lambda x: x, XS, batch_size=0), "map: batch_size must be positive, got 0."),
+        (lambda: lax.map(lambda x: x, XS, batch_size=-1), "map: batch_size must be positive, got -1."),
     ],
 )
 def test_messages(call, expected):

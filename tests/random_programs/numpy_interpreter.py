@@ -100,7 +100,14 @@ def _select_n(eqn: Any, which: Any, *cases: Any) -> Any:
 
 @rule("convert_element_type")
 def _convert(eqn: Any, x: Any) -> Any:
-    return x.astype(eqn.params["new_dtype"])
+    dtype = eqn.params["new_dtype"]
+    return (x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x).astype(dtype)
+
+
+@rule("reduce_precision")
+def _reduce_precision(eqn: Any, x: Any) -> Any:
+    kept = (eqn.params["exponent_bits"], eqn.params["mantissa_bits"])
+    return x.astype({(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}[kept])
 
 
 # -- shapes ----------------------------------------------------------------------------------------------------------

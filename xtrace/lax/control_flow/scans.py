@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ def scan(
       xs: arrays with leading axes of one size, in any structure; None: `f` gets None, and `length` says how often.
       length: number of steps.
       reverse: whether to go from the last element to the first; ys are stacked where their elements were.
-      unroll: how many steps the compiled loop does at a time; True: all of them.
+      unroll: how many steps the compiled loop does at a time; True: all of them; 0 counts as 1.
 
     Returns:
       (last carry, ys): ys with a leading axis of the number of steps. `f` is traced once, however long xs is.
@@ -81,7 +82,7 @@ def run_scan(
     avals = [shaped(x) for x in carry]
     x_avals = [a.update(shape=a.shape[1:]) for a in [shaped(x) for x in x_leaves]]
     n_carry = len(carry)
-    while True:  # weakly typed carries take the types that the body returns, until that changes nothing
+    while True:  # weakly typed carries take the dtypes that the body returns, until that changes nothing
         body = common.stage(owner, what, f, in_tree, (*avals, *x_avals), common.carry_finish(0, avals))
         out_carry_tree, y_tree = _pair(what, owner, body)
         if out_carry_tree != carry_tree:
@@ -89,7 +90,11 @@ def run_scan(
         wider = common.widened_carry(avals, body.out_avals[:n_carry])
         if wider is None:
             break
+        changed = any([w.dtype != a.dtype for w, a in zip(wider, avals)])
         avals = wider
+        if not changed:
+            body = common.with_carry(body, avals)
+            break
     carried = body.out_avals[: out_carry_tree.num_leaves]
     if what == "fori_loop":
         # The index in front is ours: the user's carry is what follows it.
@@ -160,10 +165,10 @@ def _length(what: str, leaves: Sequence[Any], tree: Any, length: Any) -> int:
 def _unroll(unroll: int | bool, length: int) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
-    n = int(unroll)
-    if n < 1:
-        raise ValueError(f"`unroll` must be a `bool` or a positive `int`, got {unroll}.")
-    return n
+    n = operator.index(unroll)
+    if n < 0:
+        raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll}.")
+    return max(n, 1)
 
 
 def _python_scan(f: Any, carry: Any, leaves: list[Any], tree: Any, n: int, reverse: bool) -> Any:
@@ -189,7 +194,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Args:
       f: a function of one element.
       xs: arrays with leading axes of one size, in any structure.
-      batch_size: how many elements to compute at once, as vmap does; None: one.
+      batch_size: how many elements to compute at once, as vmap does; None or 0: one.
 
     Returns:
       The results, stacked along a leading axis.
@@ -203,7 +208,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       Array([1, 4, 9], dtype=int32)
     """
     common.check_callable("lax.map: f", f)
-    if batch_size is None:
+    if not batch_size:
         return run_scan("map", f, lambda _, x: ((), f(x)), (), xs, None, False, 1, False, 0)[1]
     leaves, tree = common.checked_leaves("map: xs", xs)
     n = _length("map", leaves, tree, None)
