@@ -302,7 +302,7 @@ class Executable:
             array.check_alive(a)
         results = self._run([*self.const_args, *placed], self.handlers)
         if config.debug_nans.value or config.debug_infs.value:
-            self._check_numbers(results)
+            self._check_numbers(args, results)
         if self.extended:
             return [
                 a.dtype.wrap(r) if dtypes.is_extended(a.dtype) else r for a, r in zip(self.program.out_avals, results)
@@ -316,23 +316,24 @@ class Executable:
             "cost_analysis) but not run. Compile it for one of devices() to run it."
         )
 
-    def _check_numbers(self, results: Sequence[Any]) -> None:
+    def _check_numbers(self, args: Sequence[Any], results: Sequence[Any]) -> None:
         """Raise FloatingPointError for a result with a NaN (or infinity), where the flags ask for it."""
-        for i, (r, aval) in enumerate(zip(results, self.program.out_avals)):
-            if not dtypes.is_inexact(aval.dtype):
-                continue
-            values = np.asarray(r)
-            if aval.dtype.itemsize < 4:
-                values = values.astype(np.float32)
-            for flag, what, found in (
-                (config.debug_nans, "nan", np.isnan(values)),
-                (config.debug_infs, "inf", np.isinf(values)),
-            ):
-                if flag.value and found.any():
-                    raise FloatingPointError(
-                        f"invalid value ({what}) encountered in {self.program.name}: result {i} of type "
-                        f"{aval.str_short()} has {int(found.sum())} of them. (The flag {flag.name} is on.)"
-                    )
+        from xtrace.runtime import bad_numbers
+
+        program = self.program
+        env = None
+        if not any(program.donated):
+            env = dict(zip([v for v, k in zip(program.jaxpr.invars, program.kept) if k], args))
+        programs: dict[int, Executable] = {}
+
+        def compiled(jaxpr: Jaxpr, values: Sequence[Any]) -> Sequence[Any]:
+            made = programs.get(id(jaxpr))
+            if made is None:
+                lowered = LoweredProgram(jaxpr, "step", (self.placement.platform,), keep_unused=True)
+                made = programs[id(jaxpr)] = Executable(lowered, self.placement._replace(arg_shardings=None))
+            return made.call(values)
+
+        bad_numbers.check(program.name, program.jaxpr, env, results, compiled)
 
     def fastpath(self, out_tree: Any) -> FastpathData | None:
         """What lets C++ make the next call of this signature by itself; None where Python must."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from xtrace.api import explaining, stages
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import functions, monitoring, pytree, pytree_prefixes, signature, source
+from xtrace.core import config, functions, monitoring, pytree, pytree_prefixes, signature, source
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api
@@ -318,6 +318,8 @@ class JitFunction:
         """For each leaf, whether its argument is donated."""
         options = self.options
         if not options.donate_argnums and not options.donate_argnames:
+            return []
+        if config.debug_nans.value or config.debug_infs.value:  # a bad result is looked into by running again
             return []
         given = signature.resolve_argnums(options.donate_argnums, len(call.args))
         out: list[bool] = []

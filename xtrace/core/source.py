@@ -20,6 +20,13 @@ _filtering = config.traceback_filtering.state
 #: (code, f_lasti); None where no user frame exists.
 Position = tuple[CodeType, int]
 
+
+class Backward(tuple):  # type: ignore[type-arg]
+    """The position of a primal operation, for the operations that transpose its derivative (debug_nans tells them)."""
+
+    __slots__ = ()
+
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _ROOT = os.path.dirname(_PACKAGE[:-1]) + os.sep
 #: Folders whose frames are ours. In a checkout, lowering and runtime lie beside the package.

@@ -16,7 +16,7 @@ from xtrace.lax.custom_functions import forwarded_method, positional_arguments
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
 from xtrace.transforms.jvp import jvp_flat, jvp_jaxpr
 from xtrace.transforms.linearize import Tape
-from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
+from xtrace.transforms.zeros import instantiate, zero_tangent
 
 _flatten = pytree.default_registry.flatten
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xtrace.core import source
+from xtrace.core import config, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import keep_alive
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal, no_effects
@@ -26,6 +26,9 @@ from xtrace.transforms.staging import (
     trace_to_jaxpr,
 )
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
+
+_debug_nans = config.debug_nans.state
+_debug_infs = config.debug_infs.state
 
 
 def bind_under(
@@ -145,7 +148,7 @@ class LinearizeTrace(Trace):
         self.parent = parent
         self.tape = Tape(parent)
         self.alive = True
-        self.keep_positions = self.stages()
+        self.keep_positions = self.stages() or _debug_nans.value or _debug_infs.value
 
     def new_arg(self, primal: Any) -> LinearizeTracer:
         return LinearizeTracer(self, primal, self.tape.new_value(shaped(primal).tangent()))
@@ -233,6 +236,10 @@ def backward(tape: Tape, outs: Sequence[Any], cotangents: Sequence[Any], wanted:
             old = received[out.index]
             received[out.index] = ct if old is None else add_tangents(old, ct)
     outer_position = current.position
+    if _debug_nans.value or _debug_infs.value:
+        for node in tape.nodes:
+            if node.position is not None:
+                node.position = source.Backward(node.position)
     try:
         for node in reversed(tape.nodes):
             _transpose_node(node, tape, received)

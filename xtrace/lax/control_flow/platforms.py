@@ -10,7 +10,7 @@ import numpy as np
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import Tracer
-from xtrace.lax.control_flow import common, conditionals
+from xtrace.lax.control_flow import conditionals
 
 #: For each branch the platforms it is for; None: all that no other branch names.
 Platforms = tuple[tuple[str, ...] | None, ...]
