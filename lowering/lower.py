@@ -232,7 +232,9 @@ class Body:
         outer = self.loc
         for eqn in live_eqns(jaxpr):
             primitive = eqn.primitive
-            self.loc = loc = location(primitive.name, eqn.position)
+            scope = eqn.name_stack
+            name = f"{scope}/{primitive.name}" if scope else primitive.name
+            self.loc = loc = location(name, eqn.position)
             op_name = primitive.lower_op
             if op_name is None or primitive.lower_on is not None:
                 self._equation(eqn, env, extended)

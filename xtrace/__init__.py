@@ -90,6 +90,8 @@ _LAZY: dict[str, str] = {
     "local_device_count": "xtrace.runtime.backends",
     "process_index": "xtrace.runtime.backends",
     "process_count": "xtrace.runtime.backends",
+    "named_call": "xtrace.core.scopes",
+    "named_scope": "xtrace.core.scopes",
     "pure_callback": "xtrace.callbacks",
     "effects_barrier": "xtrace.runtime.host_calls",
 }

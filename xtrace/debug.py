@@ -11,6 +11,7 @@ import numpy as np
 import xtrace.callbacks  # noqa: F401  (callbacks run through the runtime)
 from xtrace.api.explaining import explain
 from xtrace.core import formatting, pytree, source
+from xtrace.debugger import breakpoint
 from xtrace.lax import callbacks
 from xtrace.lax.callbacks import DebugEffect, OrderedDebugEffect
 
@@ -162,6 +163,7 @@ def callback(
 __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
+    "breakpoint",
     "callback",
     "explain",
     "log",

@@ -288,12 +288,16 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         raise TypeError(f"jaxpr of {jaxpr.debug_info.func_name} takes {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    outer = current.position
+    outer, scopes = current.position, current.name_stack
     try:
         for eqn in jaxpr.eqns:
             values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
             if eqn.position is not None:
                 current.position = eqn.position  # what is recorded for this equation belongs to its line
+            if eqn.name_stack:
+                current.name_stack = f"{scopes}/{eqn.name_stack}" if scopes else eqn.name_stack
+            else:
+                current.name_stack = scopes
             out = eqn.primitive.bind(*values, **eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, out))
@@ -301,6 +305,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
                 env[eqn.outvars[0]] = out
     finally:
         current.position = outer
+        current.name_stack = scopes
     return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 

@@ -23,6 +23,8 @@ class _Current(threading.local):
     #: Position that equations get while one operation is interpreted: the user's line of that operation. Set by
     #: interpreters that record several equations for one; None means the frames are searched.
     position: Any = None
+    #: Names of the scopes that are open in the function being traced, joined by slashes (core.scopes).
+    name_stack: str = ""
 
 
 #: The current thread's trace. `current.trace` costs about 30 ns; reading it is the whole price of composability.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.core import composite, config, dtypes, source
-from xtrace.core.jaxpr import NO_PARAMS, JaxprEqn, Literal, Var, literal
+from xtrace.core.jaxpr import NO_PARAMS, JaxprEqn, Literal, Var, literal, no_effects
 from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import current
 from xtrace.lax.shapes import broadcast_in_dim_p
@@ -105,7 +105,9 @@ def unary(
                         position = (frame.f_code, frame.f_lasti)
                 var = _new(Var)
                 var.aval = out
-                trace.eqns.append(JaxprEqn(primitive, (x._var,), (var,), NO_PARAMS, position))  # type: ignore[attr-defined]
+                trace.eqns.append(  # type: ignore[attr-defined]
+                    JaxprEqn(primitive, (x._var,), (var,), NO_PARAMS, position, no_effects, current.name_stack)
+                )
                 tracer = _new(StagedTracer)
                 tracer._trace = trace  # type: ignore[assignment]
                 tracer.aval = out
@@ -299,7 +301,9 @@ class Binary:
                     position = (frame.f_code, frame.f_lasti)
             var = _new(Var)
             var.aval = out
-            trace.eqns.append(JaxprEqn(primitive, invars, (var,), NO_PARAMS, position))  # type: ignore[attr-defined]
+            trace.eqns.append(  # type: ignore[attr-defined]
+                JaxprEqn(primitive, invars, (var,), NO_PARAMS, position, no_effects, current.name_stack)
+            )
             tracer = _new(StagedTracer)
             tracer._trace = trace  # type: ignore[assignment]
             tracer.aval = out

@@ -122,11 +122,11 @@ class StagingTrace(Trace):
             self.effects |= effects
         if primitive.multiple_results:
             outvars = [Var(a) for a in out]
-            self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, position, effects))
+            self.eqns.append(JaxprEqn(primitive, atoms, outvars, params, position, effects, current.name_stack))
             return [StagedTracer(self, v.aval, v) for v in outvars]
         var = _new(Var)
         var.aval = out
-        self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, position, effects))
+        self.eqns.append(JaxprEqn(primitive, atoms, (var,), params, position, effects, current.name_stack))
         tracer = _new(StagedTracer)
         tracer._trace = self
         tracer.aval = out
@@ -142,7 +142,7 @@ class StagingTrace(Trace):
         """Record an equation whose result aval is known already: the short way, for functions that keep plans."""
         var = _new(Var)
         var.aval = out
-        self.eqns.append(JaxprEqn(primitive, invars, (var,), params, position))
+        self.eqns.append(JaxprEqn(primitive, invars, (var,), params, position, no_effects, current.name_stack))
         tracer = _new(StagedTracer)
         tracer._trace = self
         tracer.aval = out
@@ -225,13 +225,15 @@ def trace_to_jaxpr(
     """
     trace = StagingTrace(current.trace, debug_info or DebugInfo())
     args = [trace.new_arg(aval) for aval in avals]
-    position, current.position = current.position, None  # the function's lines are its own
+    position, current.position = current.position, None  # the function's lines are its own, and so are its scopes
+    scopes, current.name_stack = current.name_stack, ""
     with use_trace(trace), rarer_collections():
         try:
             return trace.finish(fun(*args))
         finally:
             trace.alive = False
             current.position = position
+            current.name_stack = scopes
 
 
 def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
