@@ -355,7 +355,9 @@ def count_names() -> Iterator[str]:
 
 def is_scalar_literal(x: Any) -> bool:
     """Whether a value captured by a trace is written into the program as a literal."""
-    return type(x) in dtypes.PYTHON_SCALARS or (isinstance(x, (np.generic, np.ndarray)) and x.shape == ())
+    return type(x) in dtypes.PYTHON_SCALARS or (
+        isinstance(x, (np.generic, np.ndarray)) and x.shape == () and x.dtype != dtypes.float0
+    )
 
 
 __all__ = [

@@ -67,8 +67,9 @@ def positional_arguments(
     try:
         bound = found.bind(*args, **kwargs)
         bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(bound.kwargs)}")
+        passed = [k for k in bound.kwargs if k in kwargs]
+        if passed:
+            raise TypeError(f"The following keyword arguments could not be resolved to positions: {', '.join(passed)}")
     except TypeError as e:
         raise TypeError(
             f"The input arguments to the {kind}-decorated function {name} could not be resolved to positional-only "
@@ -217,6 +218,20 @@ def _structure(tree: Any) -> str:
     return str(tree).removeprefix("PyTreeDef(").removesuffix(")")
 
 
+def _typed_structure(tree: Any, values: Sequence[Any]) -> str:
+    """A structure as the user writes it, with the types of its leaves where they are known."""
+    if len(values) != tree.num_leaves:
+        return _structure(tree)
+    names = [(v if isinstance(v, ShapedArray) else shaped(v)).str_short(False) for v in values]
+    return str(tree.unflatten([_Shown(n) for n in names]))
+
+
+class _Shown(str):
+    """A text that shows without quotes."""
+
+    __repr__ = str.__str__
+
+
 # -- forward rules -----------------------------------------------------------------------------------------------------
 
 
@@ -284,7 +299,7 @@ class custom_jvp(_Rules):
             raise AttributeError(f"No JVP defined for custom_jvp function {self.name} using defjvp.")
         trace = current.trace
         if trace is None:
-            return self.fun(*args, **kwargs)
+            return self.fun(*self._positional(args, kwargs))
         call, leaves, tree, _, fixed = self._call(CustomJVPCall, args, kwargs)
         call.rule = _ForwardRule(self.jvp, self, tree, fixed, call)
         outs = trace.process_custom_jvp(call, tuple(leaves))
@@ -327,20 +342,21 @@ class _ForwardRule(_FlatRule):
             )
         outs, out_tree = _flatten(pair[0])
         out_tangents, tangent_tree = _flatten(pair[1])
+        if tangent_tree != out_tree:
+            raise TypeError(
+                f"{who} must produce primal and tangent outputs with equal container (pytree) structures, but got "
+                f"{out_tree} and {tangent_tree} respectively."
+            )
         if self.call.out_tree is None:
             self.call.out_tree = out_tree
         elif self.call.out_tree != out_tree:
             raise TypeError(
                 f"{who} must produce a pair (list or tuple of length two) where the first element represents the "
                 f"primal output (equal in value to the output of the custom_jvp-decorated function {self.fun_name}, "
-                "and in particular of the same container (pytree) structure), but instead the JVP rule output's first "
-                f"element had structure {_structure(out_tree)} while the function's output has "
-                f"{_structure(self.call.out_tree)}."
-            )
-        if tangent_tree != out_tree:
-            raise TypeError(
-                f"{who} must produce primal and tangent outputs with equal container (pytree) structures, but got "
-                f"{_structure(out_tree)} and {_structure(tangent_tree)} respectively."
+                "and in particular of the same container/pytree structure), but instead the JVP rule output's first "
+                f"element had container/pytree structure:\n    {_typed_structure(out_tree, outs)}\n"
+                f"while the custom_jvp-decorated function {self.fun_name} had output container/pytree structure:\n"
+                f"    {_typed_structure(self.call.out_tree, self.call.out_avals or ())}."
             )
         return outs, [self._tangent(i, o, t, out_tree) for i, (o, t) in enumerate(zip(outs, out_tangents))]
 
@@ -357,9 +373,9 @@ class _ForwardRule(_FlatRule):
                 return _array(np.asarray(tangent, expected.dtype)[()])
             where = signature.result_names(out_tree)[i]
             raise TypeError(
-                f"Custom JVP rule {self.__name__} for function {self.fun_name} must produce primal and tangent outputs "
-                f"with corresponding shapes and dtypes. Expected {expected.str_short(False)} (tangent type of "
-                f"{aval.str_short(False)}) at {where} but got {got.str_short(False)}."
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. Expected "
+                f"{expected.str_short(False)} (tangent type of {aval.str_short(False)}) but got "
+                f"{got.str_short(False)}. That is {where} of the rule {self.__name__} for function {self.fun_name}."
             )
         return _array(tangent)
 
@@ -431,7 +447,7 @@ class custom_vjp(_Rules):
             raise AttributeError(f"No VJP defined for custom_vjp function {self.name} using defvjp.")
         trace = current.trace
         if trace is None:
-            return self.fun(*args, **kwargs)
+            return self.fun(*self._positional(args, kwargs))
         call, leaves, tree, nums, fixed = self._call(CustomVJPCall, args, kwargs)
         call.fwd = _ReverseForward(self.fwd, self, tree, fixed, call, nums)
         avals = tuple([shaped(x) for x in leaves])
@@ -480,8 +496,9 @@ class _ReverseForward(_FlatRule):
             self.call.out_tree = out_tree
         elif self.call.out_tree != out_tree:
             raise TypeError(
-                f"{must}the fwd rule output's first element had container (pytree) structure {_structure(out_tree)} "
-                f"while the custom_vjp-decorated function {name} had output structure {_structure(self.call.out_tree)}."
+                f"{must}the fwd rule output's first element had container/pytree structure:\n"
+                f"    {_typed_structure(out_tree, outs)}\nwhile the custom_vjp-decorated function {name} had output "
+                f"container/pytree structure:\n    {_typed_structure(self.call.out_tree, self.call.out_avals or ())}."
             )
         residuals, residual_tree = _flatten(pair[1])
         # Residuals may be any objects (names, functions): only arrays travel through programs.
@@ -536,7 +553,7 @@ class _ReverseBackward(_FlatRule):
             result = tuple(result)
         leaves, result_tree = pytree.none_leaf_registry.flatten(result)
         expanded: list[Any] = []
-        if not _match(expanded, result_tree, self.tree, iter(leaves)):
+        if not isinstance(result, tuple) or not _match(expanded, result_tree, self.tree, iter(leaves)):
             raise TypeError(
                 f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
                 "same container (pytree) structure as the args tuple of the primal function, and in particular must "
@@ -548,18 +565,26 @@ class _ReverseBackward(_FlatRule):
 
     def _cotangent(self, i: int, ct: Any, aval: ShapedArray) -> Any:
         expected = aval.tangent()
-        if ct is None or type(ct) is Zero or expected.dtype == dtypes.float0:
+        if ct is None or expected.dtype == dtypes.float0:
             return Zero(expected)
-        got = shaped(ct)
+        symbolic = type(ct) is Zero
+        got = ct.aval if symbolic else shaped(ct)
         if got.shape != aval.shape:
             dummy = self.tree.unflatten(range(self.tree.num_leaves))
             path = pytree.keystr(pytree.tree_flatten_with_path(dummy)[0][i][0])
-            raise ValueError(
-                f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
-                f"same type as the args tuple of the primal function, but at output{path} the bwd rule produced an "
-                f"output of type {got.str_short(False)} corresponding to an input of type {aval.str_short(False)}, so "
-                "the shapes do not match"
+            hint = (
+                " That is a SymbolicZero of another argument's type. Consider just returning a None here."
+                if symbolic
+                else ""
             )
+            raise ValueError(
+                "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
+                f"function, but at output{path} the bwd rule attached to {self.fun_name} ({self.__name__}) produced an "
+                f"output of type {got.str_short(False)} corresponding to an input of type {aval.str_short(False)}, so "
+                f"the shapes do not match.{hint}"
+            )
+        if symbolic:
+            return Zero(expected)
         if got.dtype == dtypes.float0:
             return Zero(expected)
         if got.dtype != expected.dtype:
@@ -570,12 +595,10 @@ class _ReverseBackward(_FlatRule):
 
 
 def _match(out: list[Any], given: Any, full: Any, leaves: Any) -> bool:
-    """Line up what bwd returned with the arguments' leaves; None stands for zeros of a whole subtree."""
+    """Line up what bwd returned with the arguments' leaves: what is no container stands for all leaves of a subtree."""
     node = given.node_data()
     if node is None:
         leaf = next(leaves)
-        if leaf is not None and full.node_data() is not None:
-            return False
         out += [leaf] * full.num_leaves
         return True
     if node != full.node_data():

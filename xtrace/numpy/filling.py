@@ -94,6 +94,8 @@ def _filler(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
 
 
 def _make(name: str, shape: Any, dtype: Any, value: int, device: Any, out_sharding: Any) -> Any:
+    if dtype is not None and dtype == dtypes.float0:  # no device holds arrays of it
+        return np.zeros(sizes(shape, name), dtypes.float0)
     out = _fill(sizes(shape, name), canonical(float if dtype is None else dtype, name), value)
     return out if device is None and out_sharding is None else place(out, device, out_sharding)
 

@@ -46,7 +46,7 @@ class StagedBody:
 class CustomCall:
     """What the two kinds of calls share. `out_tree` is known once the function or a rule has run."""
 
-    __slots__ = ("fun", "name", "out_tree", "debug_info", "bodies", "key")
+    __slots__ = ("fun", "name", "out_tree", "out_avals", "debug_info", "bodies", "key")
 
     kind = "custom_jvp"
 
@@ -61,6 +61,8 @@ class CustomCall:
         self.fun = fun
         self.name = name
         self.out_tree: Any = None
+        #: Types of the results, known once the function is staged.
+        self.out_avals: Sequence[ShapedArray] | None = None
         self.debug_info = debug_info
         #: Staged versions of the function by `key` and avals, kept by the function's owner; None: not kept.
         self.bodies = bodies
@@ -78,10 +80,11 @@ class CustomCall:
         if bodies is not None:
             found = bodies.get(key)
             if found is not None:
-                self.out_tree = found.out_tree
+                self.out_tree, self.out_avals = found.out_tree, found.jaxpr.out_avals
                 return found
         jaxpr, consts = closed_call_operands(trace_to_jaxpr(self.fun, avals, self.debug_info or DebugInfo(self.name)))
         body = StagedBody(jaxpr, consts, self.out_tree)
+        self.out_avals = jaxpr.out_avals
         if bodies is not None and not any([isinstance(c, Tracer) for c in consts]):
             if len(bodies) > 256:
                 bodies.clear()
@@ -208,9 +211,20 @@ def check_out_avals(what: str, rule: Any, name: str, outs: Sequence[Any], expect
     """Raise TypeError unless what a rule gives as the function's results has the function's types."""
     got = [shaped(o) for o in outs]
     if len(got) != len(expected) or any(g.shape != e.shape or g.dtype != e.dtype for g, e in zip(got, expected)):
+        purpose = (
+            f"where the first element represents the primal output (equal in value to the output of the "
+            f"custom_jvp-decorated function {name}, and in particular with leaves of the same shape/dtype), but instead "
+            "the JVP rule"
+            if "JVP" in what
+            else f"where the first element represents the primal output (equal to the output of the "
+            f"custom_vjp-decorated function {name}) and the second element represents residuals (i.e. values stored "
+            "from the forward pass for use on the backward pass), but instead the fwd rule"
+        )
+        kind = "custom_jvp" if "JVP" in what else "custom_vjp"
         raise TypeError(
-            f"{what} rule {rule.__name__} for function {name} must give the function's own results, of type "
-            f"{_types(expected)}, but it gave {_types(got)}"
+            f"{what} rule {rule.__name__} for function {name} must produce a pair (list or tuple of length two) "
+            f"{purpose} output's first element had shapes/dtypes of:\n    {_types(got)}\nwhile the {kind}-decorated "
+            f"function {name} had output shapes/dtypes of:\n    {_types(expected)}"
         )
 
 
