@@ -154,3 +154,17 @@ def test_equations_of_derivatives_point_at_the_primal_line():
     }
     assert where["sin"] == where["cos"] == [str(sine)]
     assert set(where["mul"]) == {str(sine), str(product)} and where["add_any"] == [str(product)]
+
+
+def test_vjp_functions_are_pytrees():
+    f = xt.custom_vjp(lambda x: x**2)
+
+    def fwd(x):
+        return xt.vjp(lambda x: x**2, x)
+
+    f.defvjp(fwd, lambda pull, ct: pull(ct))
+    pull = xt.jit(lambda x: xt.vjp(f, x)[1])(1.5)
+    assert float(pull(2.0)[0]) == 6.0
+    assert float(xt.jit(lambda pull, ct: pull(ct)[0])(pull, 2.0)) == 6.0
+    _, constant = xt.vjp(lambda x: (x, 3.0), 1.0)
+    assert float(xt.tree.map(lambda r: r, constant)((5.0, 1.0))[0]) == 5.0

@@ -15,7 +15,7 @@ from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import as_array, scalar_of, shaped
 from xtrace.core.trace import current, use_trace
 from xtrace.transforms.jvp import jvp_flat
-from xtrace.transforms.linearize import Linearized, Tape, backward, linearize_flat
+from xtrace.transforms.linearize import Linearized, StagedLinearization, Tape, backward, linearize_flat
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
 
 _flatten = pytree.default_registry.flatten
@@ -273,7 +273,12 @@ def _fill_in(primals: Sequence[Any], differentiated: Sequence[bool], cts: Sequen
 
 
 class VJPFunction:
-    """The pullback of a function at a point: maps a cotangent of the output to cotangents of the inputs."""
+    """The pullback of a function at a point: maps a cotangent of the output to cotangents of the inputs.
+
+    A pytree of its residuals, so that compiled functions can return it and take it.
+    """
+
+    _static: _Static | None = None
 
     def __init__(
         self,
@@ -285,7 +290,8 @@ class VJPFunction:
         outs: list[Any],
         name: str,
     ) -> None:
-        self._primals, self._differentiated, self._lin = [shaped(p) for p in primals], differentiated, lin
+        self._lin: Linearized | StagedLinearization = lin
+        self._primals, self._differentiated = [shaped(p) for p in primals], differentiated
         self.in_tree, self.out_tree = in_tree, out_tree
         self._out_avals = [shaped(o) for o in outs]
         self.__name__ = f"vjp of {name}"
@@ -305,6 +311,39 @@ class VJPFunction:
             for a, d in zip(self._primals, self._differentiated)
         ]
         return self.in_tree.unflatten(full)  # type: ignore[no-any-return]
+
+
+class _Static:
+    """What a VJPFunction is beside its residuals. Identity is equality."""
+
+    __slots__ = ("attributes", "program", "nonzeros")
+
+    def __init__(self, attributes: dict[str, Any], program: Jaxpr, nonzeros: tuple[bool, ...]) -> None:
+        self.attributes = attributes
+        self.program = program
+        self.nonzeros = nonzeros
+
+
+def _flatten_vjp(pull: VJPFunction) -> tuple[tuple[Any, ...], _Static]:
+    lin = pull._lin
+    if isinstance(lin, Linearized):
+        program, residuals = lin.jaxpr(DebugInfo(pull.__name__, "vjp"))
+        attributes = {k: v for k, v in vars(pull).items() if k != "_lin"}
+        pull._static = _Static(attributes, program, tuple([type(t) is not Zero for t in lin.outs]))
+        lin = pull._lin = StagedLinearization(program, residuals, pull._static.nonzeros)
+    assert pull._static is not None
+    return tuple(lin.residuals), pull._static
+
+
+def _unflatten_vjp(static: _Static, residuals: Any) -> VJPFunction:
+    pull = object.__new__(VJPFunction)
+    vars(pull).update(static.attributes)
+    pull._static = static
+    pull._lin = StagedLinearization(static.program, tuple(residuals), static.nonzeros)
+    return pull
+
+
+pytree.register_node(VJPFunction, _flatten_vjp, _unflatten_vjp)
 
 
 def _check_cotangent(ct: Any, aval: ShapedArray, i: int) -> Any:

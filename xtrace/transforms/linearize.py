@@ -297,6 +297,27 @@ class Linearized:
         return tape_to_jaxpr(self.tape, [i for i in self.inputs if i is not None], self.outs, debug_info)
 
 
+class StagedLinearization:
+    """A linearization taken off its tape: a jaxpr, and the values of its residuals. What `Linearized` is, as data."""
+
+    __slots__ = ("program", "residuals", "nonzeros")
+
+    def __init__(self, program: Jaxpr, residuals: Sequence[Any], nonzeros: tuple[bool, ...]) -> None:
+        #: (residuals, input tangents) -> nonzero out tangents.
+        self.program = program
+        self.residuals = residuals
+        #: Which outputs have tangents.
+        self.nonzeros = nonzeros
+
+    def pull_back(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Cotangents of the differentiated inputs (array or Zero)."""
+        tape = Tape(current.trace)
+        inputs = [tape.new_value(v.aval) for v in self.program.invars[len(self.residuals) :]]
+        with use_trace(tape):
+            outs = eval_jaxpr(self.program, (), *self.residuals, *inputs)
+        return backward(tape, outs, [c for c, nz in zip(cotangents, self.nonzeros) if nz], inputs)
+
+
 def linearize_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiated: Sequence[bool]
 ) -> tuple[list[Any], Linearized]:
@@ -449,6 +470,7 @@ __all__ = [
     "LinearizedJaxpr",
     "LinearizeTrace",
     "LinearizeTracer",
+    "StagedLinearization",
     "Tape",
     "backward",
     "linearize_flat",
