@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import logging
 import re
@@ -93,6 +94,7 @@ class LoweredProgram:
         keep_unused: bool = False,
         arg_shardings: Sequence[Any] | None = None,
         out_shardings: Sequence[Any] | None = None,
+        inline_all: bool = False,
     ) -> None:
         self.jaxpr = jaxpr
         self.name = name
@@ -112,7 +114,7 @@ class LoweredProgram:
         limit = config.inline_constant_bytes.value
         for var, const in zip(jaxpr.constvars, jaxpr.consts):
             small = isinstance(var.aval, ShapedArray) and not dtypes.is_extended(var.aval.dtype)
-            small = small and var.aval.size * var.aval.dtype.itemsize <= limit
+            small = small and (inline_all or var.aval.size * var.aval.dtype.itemsize <= limit)
             (inline if small else hidden).append((var, const))
         #: Closed-over arrays that are passed in front of the arguments, instead of being written into the program.
         self.const_args: list[Any] = [c for _, c in hidden]
@@ -142,28 +144,47 @@ class LoweredProgram:
     def module(self) -> Any:
         """The StableHLO module, made when it is first asked for: a program found in the compile cache needs none."""
         if self._module is None:
-            from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
-
             start = time.perf_counter()
-            meshes, attributes, result_attributes = self._attributes
-            self._module, self.keepalives = lower.lower_jaxpr(
-                self._body,
-                module_name(self.name),
-                self.platforms,
-                donated=self._aliases,
-                inline_constants=self._inline,
-                mesh_definitions=meshes,
-                arg_attributes=attributes,
-                result_attributes=result_attributes,
-                num_partitions=self._partitions,
-                devices=self._devices,
-            )
+            if len(self.platforms) == 1:
+                self._module = self._lowered(self.platforms)
+            else:
+                from xtrace.lowering import portable
+
+                modules = [self._lowered((p,)) for p in self.platforms]
+                self._module = portable.by_platform(modules, self.platforms)
             self.seconds = time.perf_counter() - start
             monitoring.record_event_duration_secs(
                 "/jax/core/compile/jaxpr_to_mlir_module_duration", self.seconds, fun_name=self.name
             )
             _log("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec", self.name, self.seconds)
         return self._module
+
+    def for_platform(self, platform: str) -> LoweredProgram:
+        """The same program lowered for one platform: what is compiled of a module for several."""
+        if self.platforms == (platform,):
+            return self
+        made = copy.copy(self)
+        made.platforms, made._module, made.keepalives = (platform,), None, []
+        return made
+
+    def _lowered(self, platforms: tuple[str, ...]) -> Any:
+        from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
+
+        meshes, attributes, result_attributes = self._attributes
+        module, keepalives = lower.lower_jaxpr(
+            self._body,
+            module_name(self.name),
+            platforms,
+            donated=self._aliases,
+            inline_constants=self._inline,
+            mesh_definitions=meshes,
+            arg_attributes=attributes,
+            result_attributes=result_attributes,
+            num_partitions=self._partitions,
+            devices=self._devices,
+        )
+        self.keepalives += keepalives
+        return module
 
     def lowering_inputs(self) -> tuple[Any, ...]:
         """What the module depends on besides the jaxpr, as plain values."""
@@ -231,7 +252,7 @@ class Executable:
     """A program compiled and loaded on devices."""
 
     def __init__(self, program: LoweredProgram, placement: Placement, overrides: dict[str, Any] | None = None) -> None:
-        start = time.perf_counter()
+        start, lowering = time.perf_counter(), program.seconds
         self.program = program
         self.placement = placement
         devices = jaxlib_api.DeviceList(placement.devices)
@@ -239,7 +260,7 @@ class Executable:
         compile_only = jaxlib_api.is_compile_only(placement.devices[0].client)
         _log("Compiling jit(%s) with global shapes and types %s.", program.name, program.in_avals)
         self.loaded = compiling.load(program, placement, overrides)
-        self.seconds = time.perf_counter() - start
+        self.seconds = time.perf_counter() - start - (program.seconds - lowering)
         monitoring.record_event_duration_secs(
             "/jax/core/compile/backend_compile_duration", self.seconds, fun_name=program.name
         )

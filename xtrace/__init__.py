@@ -105,6 +105,7 @@ _MODULES = (
     "dtypes",
     "errors",
     "experimental",
+    "export",
     "extend",
     "interpreters",
     "flatten_util",

@@ -162,7 +162,7 @@ class Lowered(_Stage):
 
             device = backends.devices(self._lowered.platforms[0])[0]
             placement = Placement((device,), shardings.single_device_sharding(device), True)
-        executable = Executable(self._lowered, placement, options)
+        executable = Executable(self._lowered.for_platform(placement.platform), placement, options)
         self._program.record.compiled(executable)
         return Compiled(self, executable)
 

@@ -41,6 +41,10 @@ class ExtendedDtype:
         return self.name
 
 
+#: Extended dtypes by name, entered where they are made.
+extended_by_name: dict[str, ExtendedDtype] = {}
+
+
 class extended(np.generic):
     """Scalar-type category of dtypes that numpy doesn't know."""
 

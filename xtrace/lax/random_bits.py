@@ -58,6 +58,7 @@ class KeyDtype(dtypes.ExtendedDtype):
         self.name = f"key<{impl.tag}>"
         self.physical_shape = impl.key_shape
         self.itemsize = 4 * math.prod(impl.key_shape)
+        dtypes.extended_by_name[self.name] = self
 
     def wrap(self, words: Any) -> Any:
         """The array of keys that concrete `words` (uint32[..., *key_shape]) stand for."""
