@@ -73,17 +73,16 @@ def checked(jaxpr: Jaxpr, enabled: Enabled) -> Checked:
     key = ("checkify", enabled)
     found: Checked | None = jaxpr._memo.get(key)
     if found is None:
-        errors: list[Error] = []
+        found_in: list[Any] = []
 
         def fun(*args: Any) -> list[Any]:
             error, outs = run(jaxpr, (), enabled, args)
-            errors.append(error)
+            found_in.append((error.effects, error._metadata))  # not its values, which are tracers
             return [*error.leaves(), *outs]
 
         with use_trace(None):
             closed, consts = closed_call_operands(trace_to_jaxpr(fun, jaxpr.in_avals, jaxpr.debug_info))
-        # What is kept must not hold the tracers of that trace: kinds and structures alone.
-        found = Checked(closed, consts, errors[0].effects, errors[0]._metadata)
+        found = Checked(closed, consts, *found_in[0])
         if not any([isinstance(c, Tracer) for c in consts]):
             jaxpr._memo[key] = found
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xtrace.core import config, leaks
 from xtrace.core.avals import ShapedArray
 from xtrace.core.axes import bind_axes
 from xtrace.core.effects import NamedAxisEffect
@@ -12,6 +13,8 @@ from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.staging import Transformed, check_alive, closed_call_operands, memo_transformed, trace_to_jaxpr
+
+_check_leaks = config.check_tracer_leaks.state
 
 
 class MappedAxis(NamedTuple):
@@ -113,6 +116,9 @@ def batch_flat(
                 outs = fun(*wrapped)
         pairs = [trace.split(o) for o in outs]
     trace.alive = False
+    if _check_leaks.value:
+        del wrapped, outs
+        leaks.check(trace)
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import config, dtypes, leaks
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
@@ -13,6 +13,8 @@ from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.staging import Transformed, check_alive, closed_call_operands, memo_transformed, trace_to_jaxpr
 from xtrace.transforms.zeros import Zero, broadcast_to, instantiate, zero_tangent
+
+_check_leaks = config.check_tracer_leaks.state
 
 
 class JVPTracer(Tracer):
@@ -132,6 +134,9 @@ def jvp_flat(
         outs = fun(*args)
         pairs = [trace.split(o) for o in outs]
     trace.alive = False
+    if _check_leaks.value:
+        del args, outs
+        leaks.check(trace)
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xtrace.core import config, source
+from xtrace.core import config, leaks, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import keep_alive
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal, no_effects
@@ -27,6 +27,7 @@ from xtrace.transforms.staging import (
 )
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
+_check_leaks = config.check_tracer_leaks.state
 _debug_nans = config.debug_nans.state
 _debug_infs = config.debug_infs.state
 
@@ -329,6 +330,9 @@ def linearize_flat(
         pairs = [trace.split(o) for o in outs]
     trace.alive = False
     inputs = [a.tangent if d else None for a, d in zip(args, differentiated)]
+    if _check_leaks.value:
+        del args, outs
+        leaks.check(trace)
     return [p for p, _ in pairs], Linearized(trace.tape, inputs, [t for _, t in pairs])
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from xtrace.core import config, errors, source
+from xtrace.core import config, errors, leaks, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.axes import bound_axes
 from xtrace.core.collection import rarer_collections
@@ -25,6 +25,7 @@ from xtrace.core.trace import Trace, Tracer, current, use_trace
 
 T = TypeVar("T")
 
+_check_leaks = config.check_tracer_leaks.state
 _own_file = source.is_own_file
 _user_frame = source.user_frame
 _getframe = sys._getframe
@@ -229,11 +230,15 @@ def trace_to_jaxpr(
     scopes, current.name_stack = current.name_stack, ""
     with use_trace(trace), rarer_collections():
         try:
-            return trace.finish(fun(*args))
+            jaxpr = trace.finish(fun(*args))
         finally:
             trace.alive = False
             current.position = position
             current.name_stack = scopes
+    if _check_leaks.value:
+        del args
+        leaks.check(trace)
+    return jaxpr
 
 
 def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
