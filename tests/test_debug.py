@@ -414,6 +414,20 @@ def test_io_callback_transformations():
         xt.vmap(lambda x: xt.lax.while_loop(lambda x: x < 2, lambda x: f(x) + 1, x))(xnp.arange(3.0))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, xt.jit, xt.vmap, xt.grad], ids=["eager", "jit", "vmap", "grad"])
+def test_inspect_array_sharding(wrap):
+    seen = []
+
+    def f(x):
+        xt.debug.inspect_array_sharding(x, callback=seen.append)
+        return x
+
+    x = 1.0 if wrap is xt.grad else xnp.ones(3)
+    wrap(f)(x)
+    xt.jit(wrap(f))(x)
+    assert [s.device_set for s in seen] == [{xt.devices()[0]}] * 2
+
+
 # -- several devices, threads, the end ---------------------------------------------------------------------------
 
 
@@ -437,6 +451,10 @@ seen = []
 xt.jit(lambda x: xt.debug.callback(lambda x: seen.append(x.tolist()), x, partitioned=True))(x)
 xt.effects_barrier()
 print(sorted(seen))
+where = x.sharding
+def told(sharding):
+    print("sharding", sharding.is_equivalent_to(where, 1))
+xt.jit(lambda x: xt.debug.inspect_array_sharding(x * 2, callback=told))(x)
 xt.jit(lambda x: xt.debug.print("last {}", x, ordered=True))(1)
 thread = threading.Thread(target=lambda: xt.jit(lambda x: xt.debug.print("thread {}", x, ordered=True))(2))
 thread.start(); thread.join()
@@ -455,4 +473,5 @@ def test_several_devices():
         assert lines.count(line) == 2, done.stdout
     assert "[ 1.  3.  5.  7.  9. 11. 13. 15.]" in lines and "64.0" in lines
     assert "[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]" in lines
+    assert "sharding True" in lines
     assert lines[-2:] == ["last 1", "thread 2"]

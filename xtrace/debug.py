@@ -11,9 +11,12 @@ import numpy as np
 import xtrace.callbacks  # noqa: F401  (callbacks run through the runtime)
 from xtrace.api.explaining import explain
 from xtrace.core import formatting, pytree, source
+from xtrace.core.primitive import as_array, shaped
+from xtrace.core.trace import Tracer, current
 from xtrace.debugger import breakpoint
 from xtrace.lax import callbacks
 from xtrace.lax.callbacks import DebugEffect, OrderedDebugEffect
+from xtrace.runtime import backends, jaxlib_api, shardings, spmd
 
 
 def print(
@@ -160,12 +163,53 @@ def callback(
     return record
 
 
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Learn how an array is split over devices: where it is, or inside of jit how the compiler will split it.
+
+    Args:
+      value: an array.
+      callback: called with the Sharding, at once or when the program is compiled.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.debug.inspect_array_sharding(xt.numpy.ones(3), callback=lambda s: xt.debug.print("{}", len(s.device_set)))
+      1
+    """
+
+    def inspect(x: Any) -> None:
+        ndim = shaped(x).ndim
+
+        def found(devices: tuple[Any, ...], hlo_sharding: Any) -> None:
+            if not devices:
+                return callback(shardings.single_device_sharding(backends.default_device()))
+            sharding = jaxlib_api.GSPMDSharding(jaxlib_api.DeviceList(devices), hlo_sharding)
+            return callback(spmd.named(sharding, ndim) or sharding)
+
+        callbacks.inspect_sharding_p.bind(x, callback=found)
+
+    for leaf in pytree.tree_leaves(value):
+        if isinstance(leaf, Tracer) or current.trace is not None:
+            inspect(leaf)
+        else:
+            callback(as_array(leaf).sharding)
+
+
+def _inspect_now(x: Any, *, callback: Any) -> list[Any]:
+    """Outside any trace, where eager derivatives and vmap end up."""
+    x = as_array(x)
+    callback(tuple(x.sharding._device_assignment), x.sharding._to_xla_hlo_sharding(x.ndim))
+    return []
+
+
+callbacks.inspect_sharding_p.impl = _inspect_now
+
 __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
     "breakpoint",
     "callback",
     "explain",
+    "inspect_array_sharding",
     "log",
     "print",
 ]

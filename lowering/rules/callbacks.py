@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from jaxlib.mlir import ir
+
 from xtrace.core import dtypes, effects, source
 from xtrace.core.host_calls import HostCall
 from xtrace.lax import callbacks
 from xtrace.lowering.lower import Body, LoweringError
+from xtrace.runtime import jaxlib_api
 
 #: Platform -> the name by which jaxlib's custom calls know it.
 _DEVICES = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
@@ -70,6 +73,28 @@ def _device_index(ctx: Body, sharding: Any) -> int:
     return next((i for i, d in enumerate(ctx.builder.devices) if d == device), 0)
 
 
+def _inspect_sharding(ctx: Body, eqn: Any, operand: Any) -> Any:
+    devices, callback = ctx.builder.devices, eqn.params["callback"]
+    if ctx.builder.num_partitions == 1:
+        callback(devices, jaxlib_api.HloSharding.replicate())
+        return []
+
+    def found(sharding: Any) -> None:  # what the partitioner tells
+        callback(devices, sharding)
+
+    ctx.builder.keepalives.append(found)
+    mlir = ctx.mlir
+    attributes = {
+        "call_target_name": mlir.string("InspectSharding"),
+        "has_side_effect": mlir.boolean(True),
+        "api_version": mlir.i32(1),
+        "backend_config": ir.StringAttr.get(jaxlib_api.encode_inspect_sharding_callback(found), mlir.context),
+    }
+    ctx.ops("stablehlo.custom_call", [operand.type], [operand], attributes)
+    return []
+
+
+callbacks.inspect_sharding_p.lower = _inspect_sharding
 for _primitive in (
     callbacks.debug_callback_p,
     callbacks.debug_print_p,

@@ -157,6 +157,14 @@ debug_print_p = _effect_only(
 )
 
 
+# How the compiler splits an array: `callback(devices, hlo_sharding)` is called when the program is compiled.
+inspect_sharding_p = CallbackPrimitive("inspect_sharding", lambda aval, *, callback: [])
+inspect_sharding_p.effects = lambda avals, params: frozenset([debug_effect])
+inspect_sharding_p.jvp = lambda primals, tangents, **params: (inspect_sharding_p.bind(*primals, **params), [])
+inspect_sharding_p.transpose = lambda cts, *args, **params: [None]
+inspect_sharding_p.batch = lambda axis, args, dims, **params: (inspect_sharding_p.bind(*args, **params), [])
+
+
 def _result_avals(*avals: Any, result_avals: tuple[ShapedArray, ...], **_: Any) -> tuple[ShapedArray, ...]:
     return result_avals
 
@@ -329,6 +337,7 @@ __all__ = [
     "OrderedIOEffect",
     "debug_callback_p",
     "debug_print_p",
+    "inspect_sharding_p",
     "io_callback_p",
     "pure_callback_p",
 ]
