@@ -7,6 +7,7 @@ from xtrace.lowering.rules import (
     collectives,
     control_flow,
     conversions,
+    convolutions,
     creation,
     cumulative,
     custom,
@@ -24,6 +25,7 @@ from xtrace.lowering.rules import (
     shapes,
     slicing,
     sorting,
+    windows,
 )
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "collectives",
     "control_flow",
     "conversions",
+    "convolutions",
     "creation",
     "cumulative",
     "custom",
@@ -50,4 +53,5 @@ __all__ = [
     "shapes",
     "slicing",
     "sorting",
+    "windows",
 ]

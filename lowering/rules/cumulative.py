@@ -18,8 +18,10 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive
 from xtrace.lax import cumulative as cum
 from xtrace.lax.reductions import highest, lowest
+from xtrace.lax.windows import undilated
 from xtrace.lowering.lower import Body
 from xtrace.lowering.rules.elementwise import compare
+from xtrace.lowering.rules.windows import reduce_window
 
 _IDENTITY: dict[Primitive, Callable[[Any], Any]] = {
     cum.cumsum_p: lambda dtype: 0,
@@ -90,23 +92,15 @@ def _window(primitive: Primitive) -> Callable[..., Any]:
         axis, reverse = eqn.params["axis"], eqn.params["reverse"]
         if aval.size == 0:
             return x
-        n, ones = aval.shape[axis], [1] * aval.ndim
-        scalar = ShapedArray((), aval.dtype)
-        padding = np.zeros((aval.ndim, 2), np.int64)
-        padding[axis, 1 if reverse else 0] = n - 1
-        attributes = {
-            "window_dimensions": ctx.mlir.i64_array([n if d == axis else 1 for d in range(aval.ndim)]),
-            "window_strides": ctx.mlir.i64_array(ones),
-            "base_dilations": ctx.mlir.i64_array(ones),
-            "window_dilations": ctx.mlir.i64_array(ones),
-            "padding": ctx.mlir.dense(padding, padding.shape, dtypes.int64),
-        }
+        n, scalar = aval.shape[axis], ShapedArray((), aval.dtype)
+        before = (0, n - 1) if reverse else (n - 1, 0)
+        dimensions = tuple([n if d == axis else 1 for d in range(aval.ndim)])
+        padding = tuple([before if d == axis else (0, 0) for d in range(aval.ndim)])
+        window = undilated(dimensions, (1,) * aval.ndim, padding)
         initial = ctx.constant(np.asarray(_IDENTITY[primitive](aval.dtype)), scalar)
-        operation = ctx.ops("stablehlo.reduce_window", [aval], [x, initial], attributes, regions=1)
-        type_ = ctx.mlir.aval_type(scalar)
-        body, (a, b) = ctx.region(operation, 0, [type_, type_])
-        body.return_([_step(body, primitive, scalar, a, b)])
-        return operation.results[0]
+        return reduce_window(
+            ctx, [x], [initial], [aval], window, [aval], lambda body, args: [_step(body, primitive, scalar, *args)]
+        )[0]
 
     return rule
 

@@ -24,6 +24,11 @@ _MODULES: dict[str, str] = {
     "control_flow.scans": "map scan scan_p",
     "control_flow.solves": "custom_linear_solve custom_root linear_solve_p",
     "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
+    "convolutions": (
+        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers conv_general_dilated "
+        "conv_general_dilated_local conv_general_dilated_p conv_general_dilated_patches conv_general_permutations "
+        "conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding"
+    ),
     "creation": "broadcasted_iota empty full_like iota iota_p",
     "cumulative": ("cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"),
     "dot_algorithms": "DotAlgorithm DotAlgorithmPreset",
@@ -68,6 +73,11 @@ _MODULES: dict[str, str] = {
     "sorting": "sort sort_key_val sort_p top_k top_k_p",
     "special": (
         "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p"
+    ),
+    "window_shapes": "padtype_to_pads",
+    "windows": (
+        "reduce_window reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_shape_tuple "
+        "reduce_window_sum_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p"
     ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -353,7 +353,7 @@ def reduce(
     ]
     axes = tuple([operator.index(d) for d in dimensions])
     scalars = tuple([ShapedArray((), shaped(x).dtype) for x in flat])
-    jaxpr = _computation_jaxpr(computation, tree, scalars)
+    jaxpr = computation_jaxpr("reduce", computation, tree, scalars)
     if len(flat) == 1 and (named := monoid(jaxpr, flat_inits[0], scalars[0].dtype)) is not None:
         if not axes:
             return tree.unflatten(flat)
@@ -371,42 +371,63 @@ reduce_p.hidden_params = frozenset(["out_sharding"])
 _computations: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDictionary()
 
 
-def _computation_jaxpr(computation: Callable[[Any, Any], Any], tree: Any, scalars: tuple[ShapedArray, ...]) -> Jaxpr:
-    """The jaxpr of a computation of two trees of scalars, checked to return a tree of the same types."""
+def computation_jaxpr(
+    name: str,
+    computation: Callable[[Any, Any], Any],
+    tree: Any,
+    scalars: tuple[ShapedArray, ...],
+    results: tuple[ShapedArray, ...] | None = None,
+) -> Jaxpr:
+    """The jaxpr of a computation of two trees of scalars, checked to return a tree of the same types (or `results`).
+
+    name: the operation that it is given to.
+    """
     try:
         known = _computations.setdefault(computation, {})
     except TypeError:  # a callable that can't be referred to weakly
         known = {}
-    found = known.get((tree, scalars))
+    key = (tree, scalars, results)
+    found = known.get(key)
     if found is None:
-        found = known[tree, scalars] = _trace_computation(computation, tree, scalars)
+        found = known[key] = _trace_computation(name, computation, tree, scalars, results or scalars)
     return found
 
 
-def _trace_computation(computation: Callable[[Any, Any], Any], tree: Any, scalars: tuple[ShapedArray, ...]) -> Jaxpr:
+def _trace_computation(
+    name: str,
+    computation: Callable[[Any, Any], Any],
+    tree: Any,
+    scalars: tuple[ShapedArray, ...],
+    results: tuple[ShapedArray, ...],
+) -> Jaxpr:
     n = len(scalars)
 
     def combine(*values: Any) -> Sequence[Any]:
         out = computation(tree.unflatten(values[:n]), tree.unflatten(values[n:]))
         outs, out_tree = pytree.tree_flatten(out)
         if out_tree != tree:
-            raise TypeError(
-                f"reduce's computation must return the structure of the operands, {tree}, but returned {out_tree}"
+            raise _StructureError(
+                f"{name} output must have the same tree structure as the operands {tree} vs. {out_tree}: the "
+                "computation must return the structure that it is given"
             )
         return outs
 
     jaxpr, consts = closed_call_operands(trace_to_jaxpr(combine, [*scalars, *scalars]))
     if consts:
         raise NotImplementedError(
-            "reduce's computation closes over arrays or traced values; it may use constants only."
+            f"{name}'s computation closes over arrays or traced values; it may use constants only."
         )
-    for aval, found in zip(scalars, jaxpr.out_avals):
+    for aval, found in zip(results, jaxpr.out_avals):
         if found.dtype != aval.dtype or found.shape:
             raise TypeError(
-                f"reduce's computation must return scalars of the operands' dtypes; "
+                f"{name}'s computation must return scalars of the operands' dtypes; "
                 f"got {found.str_short()} for {aval.str_short()}"
             )
     return jaxpr
+
+
+class _StructureError(TypeError, ValueError):
+    """A computation returned another structure: a TypeError of reduce, a ValueError of reduce_window."""
 
 
 #: The name of a computation's primitive -> (the reduction by it, its identity in a dtype).
