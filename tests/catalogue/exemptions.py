@@ -27,6 +27,17 @@ EXEMPT: dict[str, str] = {
     **dict.fromkeys(
         ["numpy.empty", "numpy.empty_like"], "their values are not specified; tested in tests/numpy/test_creation.py"
     ),
+    **dict.fromkeys(
+        [
+            f"lax.{name}"
+            for name in (
+                "conv_dimension_numbers conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
+                "conv_transpose_shape_tuple padtype_to_pads reduce_window_shape_tuple"
+            ).split()
+        ],
+        "of shapes, not arrays; tested in tests/lax/test_convolutions.py and their doctests",
+    ),
+    "lax.ConvGeneralDilatedDimensionNumbers": "a type for annotations",
     "random.Key": "a type for annotations",
     **dict.fromkeys(
         ["random.multivariate_normal", "random.orthogonal"],
@@ -51,6 +62,10 @@ EXEMPT_PRIMITIVES: dict[str, str] = {
     **dict.fromkeys(
         "all_gather all_to_all axis_index pbroadcast pmax pmin ppermute psum ragged_all_to_all reduce_scatter".split(),
         "between the elements of a named axis; tested in tests/lax/test_collectives.py",
+    ),
+    **dict.fromkeys(
+        ["select_and_gather_add", "select_and_scatter", "select_and_scatter_add"],
+        "derivatives of reductions over windows; tested in tests/lax/test_windows.py",
     ),
     "copy": "bound by numpy.array and numpy.copy; tested in tests/lax/test_identities.py",
 }

@@ -65,7 +65,7 @@ def _split(x: Any, d: int, groups: int) -> Any:
 
 
 def _move_into(x: Any, source: int, target: int) -> Any:
-    """`x` with dimension `source` merged into the dimension at `target` (counted without `source`), as its major part."""
+    """`x` with dimension `source` made the major part of the dimension at `target` (counted without `source`)."""
     shape = shaped(x).shape
     order = [d for d in range(len(shape)) if d != source]
     merged = [shape[d] for d in order]

@@ -71,7 +71,7 @@ def _permutations(specs: tuple[str, str, str]) -> tuple[tuple[int, ...], tuple[i
 def conv_general_permutations(
     dimension_numbers: Sequence[str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Positions of (batch, feature, spatial...) in lhs, (out feature, in feature, spatial...) in rhs, and in the result.
+    """Positions of (batch, feature, spatial...) in lhs and result, (out feature, in feature, spatial...) in rhs.
 
     Args:
       dimension_numbers: three strings such as ("NHWC", "HWIO", "NHWC"). Spatial dimensions are in the order of rhs.

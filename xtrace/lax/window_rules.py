@@ -22,7 +22,7 @@ from xtrace.lax.reductions import eval_elementwise
 from xtrace.lax.windows import LEAST_CHOSEN, Offsets, Window, reduce_by_offsets
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis
 from xtrace.transforms.jvp import jvp_flat, linear
-from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
+from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
 
 # -- sums --------------------------------------------------------------------------------------------------------
 
