@@ -316,6 +316,8 @@ class Executable:
 
     def call(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (arrays, numpy arrays, scalars), all of them, kept or not."""
+        if config.no_execution.value:
+            raise RuntimeError(f"tried to execute jit({self.program.name}), but the flag no_execution is set")
         if not all(self.program.kept):
             args = [a for a, k in zip(args, self.program.kept) if k]
         placed = [self._place(a, s) for a, s in zip(args, self.in_shardings)]

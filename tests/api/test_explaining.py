@@ -136,6 +136,21 @@ def test_max_traces():
         xt.jit(f, max_traces=0)
 
 
+def test_no_tracing_and_no_execution():
+    f = xt.jit(lambda x: x + 1)
+    f(1)
+    with xt.no_tracing():
+        assert f(2) == 3
+        with pytest.raises(RuntimeError, match="re-tracing function .*'no_tracing' is set"):
+            f(1.0)
+    with xt.no_execution():
+        assert f.lower(1).as_text()
+        for call in (lambda: f(2), lambda: xt.numpy.ones(3) + 1):
+            with pytest.raises(RuntimeError, match="no_execution is set"):
+                call()
+    assert f(2) == 3
+
+
 def test_log(caplog):
     f = xt.jit(lambda x: x + 1)
     with caplog.at_level(logging.WARNING, "xtrace"):

@@ -25,6 +25,7 @@ logger = logging.getLogger("xtrace.tracing")
 #: Traces of one function of which the records are kept; the counts go on.
 _MAX_RECORDS = 256
 
+_no_tracing = config.no_tracing.state
 _log_compiles = config.log_compiles.state
 _explain_misses = config.explain_cache_misses.state
 
@@ -135,6 +136,11 @@ class timed_trace:
         records = function.cache.records
         given = Signature(*key)
         position = source.here(3)
+        if _no_tracing.value and not function.transparent:
+            raise RuntimeError(
+                f"re-tracing function {functions.described(function.fun)} for `jit`, called at "
+                f"{source.describe(position)}, but 'no_tracing' is set"
+            )
         limit = function.options.max_traces
         if limit is not None and records.count >= limit:
             raise _over_limit(function, call, given, position, limit)

@@ -411,6 +411,10 @@ check_tracer_leaks = _define(
 check_jaxprs = _define("check_jaxprs", False, "run the executable specification on every finished jaxpr")
 log_compiles = _define("log_compiles", False, "log each trace and compile with its cost")
 explain_cache_misses = _define("explain_cache_misses", False, "log the cause of each trace: what in the call is new")
+no_tracing = _define("no_tracing", False, "a call of a jitted function that would have to be traced raises")
+no_execution = _define(
+    "no_execution", False, "running a compiled program raises", in_jit_key=True, in_trace_context=False
+)
 transfer_guard = _define(
     "transfer_guard", "allow", "what an implicit transfer does", choices=("allow", "log", "disallow")
 )
