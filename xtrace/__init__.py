@@ -42,6 +42,8 @@ _LAZY: dict[str, str] = {
     "ShapeDtypeStruct": "xtrace.api.struct",
     "closure_convert": "xtrace.lax.closures",
     "custom_gradient": "xtrace.lax.closures",
+    "checkpoint": "xtrace.api.checkpointing",
+    "checkpoint_policies": "xtrace.lax.checkpoint_policies",
     "custom_jvp": "xtrace.lax.custom_functions",
     "custom_vjp": "xtrace.lax.custom_functions",
     "grad": "xtrace.api.autodiff",
@@ -52,6 +54,7 @@ _LAZY: dict[str, str] = {
     "jvp": "xtrace.api.autodiff",
     "linear_transpose": "xtrace.api.autodiff",
     "linearize": "xtrace.api.autodiff",
+    "remat": "xtrace.api.checkpointing",
     "value_and_grad": "xtrace.api.autodiff",
     "vjp": "xtrace.api.autodiff",
     "vmap": "xtrace.api.batching",
@@ -98,6 +101,7 @@ _LAZY: dict[str, str] = {
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (
     "api_util",
+    "ad_checkpoint",
     "core",
     "custom_batching",
     "custom_derivatives",

@@ -433,6 +433,9 @@ inline_constant_bytes = _define(
     256,
     "closed-over arrays up to this size become constants of the program, larger ones hidden arguments",
 )
+log_checkpoint_residuals = _define(
+    "log_checkpoint_residuals", False, "log as warnings what checkpointed functions save"
+)
 traceback_filtering = _define(
     "traceback_filtering",
     "auto",

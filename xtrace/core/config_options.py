@@ -53,7 +53,6 @@ WITHOUT_EFFECT: dict[str, Any] = {
     "include_full_tracebacks_in_locations": True,
     "jax2tf_associative_scan_reductions": False,
     "jax2tf_default_native_serialization": True,
-    "log_checkpoint_residuals": False,
     "logging_level": "NOTSET",
     "mosaic_allow_hlo": False,
     "mosaic_unzip_debug_locations": True,

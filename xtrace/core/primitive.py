@@ -74,6 +74,8 @@ class Primitive:
     transpose      (cotangents, *args, **params) -> a cotangent or None per arg; linear args are UndefinedPrimal
     on_tape        (tape, args, **params) -> outs; a tape's way with primitives that hold jaxprs: transforms.linearize
     batch          (axis, args, dims, **params) -> (outs, out_dims); see transforms.batching
+    split_saved    (eqn, wanted, policy) -> equations and saved variables; what holds jaxprs: transforms.saving
+    prune          (eqn, wanted) -> the equation without its unread results; what holds jaxprs: transforms.dead_code
     lower          (ctx, eqn, *operands) -> values; set by lowering/rules
     """
 
@@ -86,6 +88,8 @@ class Primitive:
     transpose: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     on_tape: Callable[..., Any] | None = None
+    split_saved: Callable[..., Any] | None = None
+    prune: Callable[..., Any] | None = None
     lower: Callable[..., Any] | None = None
     #: Set where lowering is one operation without attributes, on operands of the result's shape.
     lower_op: str | None = None

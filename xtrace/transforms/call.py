@@ -8,8 +8,10 @@ from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import use_trace
 from xtrace.transforms.batching import batch_jaxpr
+from xtrace.transforms.dead_code import prune_calling_eqn
 from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import Tape, linearize_jaxpr, split_linear_jaxpr, transpose_jaxpr
+from xtrace.transforms.saving import split_calling_eqn
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 
@@ -82,3 +84,5 @@ jit_p.linearize = _linearize
 jit_p.on_tape = _on_tape
 jit_p.transpose = _transpose
 jit_p.batch = _batch
+jit_p.split_saved = split_calling_eqn
+jit_p.prune = prune_calling_eqn
