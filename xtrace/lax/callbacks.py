@@ -17,6 +17,7 @@ from xtrace.core.trace import current
 from xtrace.lax import joining, shapes, slicing
 from xtrace.lax.control_flow import scans
 from xtrace.transforms.batching import MappedAxis, move_axis
+from xtrace.transforms.remat import repeatable_effects
 
 # -- effects ---------------------------------------------------------------------------------------------------------
 
@@ -59,6 +60,7 @@ class OrderedIOEffect(effects.Effect):
 
 debug_effect = DebugEffect()
 ordered_debug_effect = OrderedDebugEffect()
+repeatable_effects.update([debug_effect, ordered_debug_effect])
 io_effect = IOEffect()
 ordered_io_effect = OrderedIOEffect()
 
