@@ -251,7 +251,13 @@ class FastpathData(NamedTuple):
 class Executable:
     """A program compiled and loaded on devices."""
 
-    def __init__(self, program: LoweredProgram, placement: Placement, overrides: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        program: LoweredProgram,
+        placement: Placement,
+        overrides: dict[str, Any] | None = None,
+        loaded: Any = None,
+    ) -> None:
         start, lowering = time.perf_counter(), program.seconds
         self.program = program
         self.placement = placement
@@ -259,7 +265,8 @@ class Executable:
         #: Devices that are only described (a topology) compile, and don't load.
         compile_only = jaxlib_api.is_compile_only(placement.devices[0].client)
         _log("Compiling jit(%s) with global shapes and types %s.", program.name, program.in_avals)
-        self.loaded = compiling.load(program, placement, overrides)
+        self.loaded = compiling.load(program, placement, overrides) if loaded is None else loaded
+        self.compile_only = compile_only
         self.seconds = time.perf_counter() - start - (program.seconds - lowering)
         monitoring.record_event_duration_secs(
             "/jax/core/compile/backend_compile_duration", self.seconds, fun_name=program.name

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import pytree, signature
@@ -243,30 +244,69 @@ class Compiled(_Stage):
             if name in self._call.kwargs:
                 kwargs.setdefault(name, self._call.kwargs[name])
         call = function.parse(args_now, kwargs)
-        if call.in_tree != self._call.in_tree:
+        self._check_tree(call.in_tree)
+        self._check_avals(call.avals, self._call.avals, lambda: function.leaf_names(call))
+        if current.trace is not None or any(isinstance(x, Tracer) for x in call.leaves):
+            self._refuse_tracers()
+        result = self.out_tree.unflatten(self._executable.call(call.leaves))
+        return result, None if static else self._executable.fastpath(self.out_tree), False
+
+    __call__ = call
+
+    def _check_tree(self, in_tree: Any) -> None:
+        if in_tree != self.in_tree:
             raise TypeError(
                 "Function compiled with input pytree does not match the input pytree it was called with: "
-                f"{self.fun_name} was compiled for {self._call.in_tree}, called with {call.in_tree}"
+                f"{self.fun_name} was compiled for {self.in_tree}, called with {in_tree}"
             )
+
+    def _check_avals(self, given: Sequence[Any], expected: Sequence[Any], names: Callable[[], list[str]]) -> None:
         wrong = []
-        for i, (got, wanted) in enumerate(zip(call.avals, self._call.avals)):
+        for i, (got, wanted) in enumerate(zip(given, expected)):
             if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
-                name = function.leaf_names(call)[i]
-                wrong.append(f"{name} was compiled as {wanted.str_short()}, called with {got.str_short()}")
+                wrong.append(f"{names()[i]} was compiled as {wanted.str_short()}, called with {got.str_short()}")
         if wrong:
             raise TypeError(
                 f"Argument types differ from the types for which {self.fun_name} was compiled: {'; '.join(wrong)}. "
                 "Call the jitted function itself to compile for other types."
             )
-        if current.trace is not None or any(isinstance(x, Tracer) for x in call.leaves):
-            raise TypeError(
-                "Cannot apply transformations to a function lowered and compiled for a particular signature: "
-                f"{self.fun_name} was called with a tracer. Transform the jitted function itself."
-            )
-        result = self.out_tree.unflatten(self._executable.call(call.leaves))
-        return result, None if static else self._executable.fastpath(self.out_tree), False
 
-    __call__ = call
+    def _refuse_tracers(self) -> NoReturn:
+        raise TypeError(
+            "Cannot apply transformations to a function lowered and compiled for a particular signature: "
+            f"{self.fun_name} was called with a tracer. Transform the jitted function itself."
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program to a file, which `load` reads without tracing, lowering or compiling.
+
+        Args:
+          path: the file; it appears whole or not at all.
+
+        Raises:
+          ValueError: the program calls back into this process, or a pytree node has no name for serialization.
+        """
+        from xtrace.api import saving
+
+        saving.save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], *, devices: Sequence[Any] | None = None) -> Compiled:
+        """Load a program that `save` wrote. It holds native code: load only files that you trust.
+
+        Args:
+          path: the file.
+          devices: where to load it; by default the first devices of its platform.
+
+        Returns:
+          The compiled program.
+
+        Raises:
+          ValueError: the file is damaged, or made for another kind of device or another version of jaxlib.
+        """
+        from xtrace.api import saving
+
+        return saving.load(path, devices)
 
 
 def trace_call(function: JitFunction, *args: Any, **kwargs: Any) -> Traced:

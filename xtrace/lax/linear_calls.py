@@ -51,9 +51,7 @@ def linear_call(
     example = there.out_tree.unflatten(out_avals)
     back_tree = _flatten((residual_args, example))[1]
     res_avals = in_avals[: len(residuals)]
-    back = common.stage(
-        fun_transpose, "linear_call fun_transpose", fun_transpose, back_tree, (*res_avals, *out_avals)
-    )
+    back = common.stage(fun_transpose, "linear_call fun_transpose", fun_transpose, back_tree, (*res_avals, *out_avals))
     if back.out_tree != lin_tree:
         raise TypeError(
             f"transpose output pytree structure must match that of linear inputs, got output structure {back.out_tree} "

@@ -58,7 +58,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
             a, b = b, a
         outs, out_tree = common.flatten(fn(tree.unflatten(a), tree.unflatten(b)))
         if out_tree != tree:
-            raise ValueError(f"lax.associative_scan: fn must return the structure of elems, {tree}; it gave {out_tree}.")
+            raise ValueError(
+                f"lax.associative_scan: fn must return the structure of elems, {tree}; it gave {out_tree}."
+            )
         return outs
 
     if reverse:

@@ -28,7 +28,9 @@ def branch_for(platform: str, platforms: Platforms) -> int | None:
     return platforms.index(None) if None in platforms else None
 
 
-def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]) -> Any:
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
     """The result of the function given for the platform where the program runs.
 
     All functions are traced; the choice is made when the program is lowered for a platform, and those not chosen are

@@ -300,9 +300,7 @@ def _solve_jvp(primals: list[Any], tangents: list[Any], *, const_lengths: _Roles
     if all([type(t) is Zero for t in rhs]):
         return outs, [*[zero_tangent(o) for o in outs[:n]], *aux]
     rest = primals[: len(primals) - n]
-    solved = linear_solve_p.bind(
-        *rest, *[instantiate(t) for t in rhs], const_lengths=const_lengths, jaxprs=jaxprs
-    )
+    solved = linear_solve_p.bind(*rest, *[instantiate(t) for t in rhs], const_lengths=const_lengths, jaxprs=jaxprs)
     return outs, [*solved[:n], *aux]
 
 
