@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import dtypes, errors, functions, pytree
+from xtrace.core import dtypes, errors, functions, pytree, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var
 from xtrace.core.primitive import aval_of, shaped
@@ -193,12 +193,29 @@ def carry_finish(n_lead: int, avals: Sequence[ShapedArray]) -> Callable[[list[An
     return finish
 
 
+def made_at(jaxpr: Jaxpr, i: int) -> str:
+    """The user's line that made output `i`, as the end of a sentence about it; empty if it is an input or unknown."""
+    var = jaxpr.outvars[i]
+    for eqn in jaxpr.eqns:
+        if eqn.position is not None and any([v is var for v in eqn.outvars]):
+            return f" (made at {source.describe(eqn.position)})"
+    return ""
+
+
 def check_carry(
-    what: str, fun: Callable[..., Any], argument: int, before: Any, before_avals: Any, after: Any, after_avals: Any
+    what: str,
+    fun: Callable[..., Any],
+    argument: int,
+    before: Any,
+    before_avals: Any,
+    after: Any,
+    after_avals: Any,
+    jaxpr: Jaxpr,
+    first: int = 0,
 ) -> None:
     """Raise TypeError, naming the leaf, unless a body returns a carry of the structure and types it takes.
 
-    argument: which parameter of `fun` is the carry.
+    argument: which parameter of `fun` is the carry. jaxpr: the body staged; `first`: its output where the carry begins.
     """
     names = functions.parameter_names(functions.code_of(fun))
     name = names[argument] if argument < len(names) else "carry"
@@ -211,13 +228,14 @@ def check_carry(
             + f"\n\n{where} Revise it so that the carry output has the structure of the carry input."
         )
     lines = []
-    for path, a, b in zip(paths_of(before), before_avals, after_avals):
+    for i, (path, a, b) in enumerate(zip(paths_of(before), before_avals, after_avals), first):
         if not same_type(a, b):
             leaf = f"{name}{pytree.keystr(path)}"
             lines.append(
                 f"The input carry {'component ' if path else ''}{leaf} has type {a.str_short(False)} but the "
                 f"corresponding "
-                f"output carry component has type {b.str_short(False)}, so the {_difference(a, b)} do not match. "
+                f"output carry component has type {b.str_short(False)}{made_at(jaxpr, i)}, so the {_difference(a, b)} "
+                "do not match. "
                 f"{_remedy(leaf, a, b)}"
             )
     if lines:
@@ -266,7 +284,7 @@ def check_branches(what: str, names: Sequence[str], funs: Sequence[Any], bodies:
                 + f"\n\nRevise {names[0]} or {names[i]} so that they have the same pytree structure."
             )
         lines = []
-        for path, a, b in zip(paths_of(first.out_tree), first.out_avals, body.out_avals):
+        for j, (path, a, b) in enumerate(zip(paths_of(first.out_tree), first.out_avals, body.out_avals)):
             if not same_type(a, b):
                 at = f" at {pytree.keystr(path)}" if path else ""
                 cure = (
@@ -275,9 +293,9 @@ def check_branches(what: str, names: Sequence[str], funs: Sequence[Any], bodies:
                     else "Broadcast one of them."
                 )
                 lines.append(
-                    f"The output of {names[0]}{at} has type {a.str_short(False)} but the corresponding output of "
-                    f"{names[i]} has "
-                    f"type {b.str_short(False)}, so the {_difference(a, b)} do not match. {cure}"
+                    f"The output of {names[0]}{at} has type {a.str_short(False)}{made_at(first.jaxpr, j)} but the "
+                    f"corresponding output of {names[i]} has "
+                    f"type {b.str_short(False)}{made_at(body.jaxpr, j)}, so the {_difference(a, b)} do not match. {cure}"
                 )
         if lines:
             raise TypeError(

@@ -62,7 +62,7 @@ def _while(
         if wider is None:
             break
         avals = wider
-    common.check_carry(what, body_owner, argument, tree, avals, body.out_tree, body.out_avals)
+    common.check_carry(what, body_owner, argument, tree, avals, body.out_tree, body.out_avals, body.jaxpr)
     cond = common.stage(cond_owner, f"{what} cond_fun", cond_fun, in_tree, tuple(avals), None, key)
     if cond.out_tree.num_nodes != 1 or len(cond.out_avals) != 1:
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.")

@@ -99,9 +99,9 @@ def run_scan(
     if what == "fori_loop":
         # The index in front is ours: the user's carry is what follows it.
         before, after = carry_tree.children()[1], out_carry_tree.children()[1]
-        common.check_carry(what, owner, argument, before, avals[1:], after, carried[1:])
+        common.check_carry(what, owner, argument, before, avals[1:], after, carried[1:], body.jaxpr, 1)
     else:
-        common.check_carry(what, owner, argument, carry_tree, avals, out_carry_tree, carried)
+        common.check_carry(what, owner, argument, carry_tree, avals, out_carry_tree, carried, body.jaxpr)
     outs = scan_p.bind(
         *body.consts,
         *[common.cast(x, a) for x, a in zip(carry, avals)],
