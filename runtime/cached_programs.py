@@ -28,7 +28,8 @@ _FORMAT = 1
 #: Flags that neither tracing nor lowering reads; all others are part of a fingerprint.
 _FLAGS_APART = frozenset(
     [
-        "check_jaxprs", "explain_cache_misses", "no_execution", "no_tracing", "compilation_cache_dir", "compilation_cache_include_metadata_in_key",
+        "check_jaxprs", "explain_cache_misses", "no_execution", "no_tracing",
+        "compilation_cache_dir", "compilation_cache_include_metadata_in_key",
         "compilation_cache_max_size", "default_device", "enable_compilation_cache", "log_compiles", "num_cpu_devices",
         "persistent_cache_min_compile_time_secs", "persistent_cache_min_entry_size_bytes", "platforms",
         "traceback_filtering", "transfer_guard",
