@@ -50,6 +50,7 @@ def value_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[lis
             continue
         name = names.setdefault(sharding.mesh, f"mesh{len(names) or ''}")
         attributes.append({"sdy.sharding": sharding_text(sharding, aval.ndim, name)})
+    _meshes_seen.extend([mesh for mesh in names if mesh not in _meshes_seen])
     return [mesh_text(mesh, name) for mesh, name in names.items()], attributes
 
 

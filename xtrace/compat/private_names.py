@@ -21,6 +21,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "core": ("core", "extend.core"),
     "custom_batching": ("custom_batching",),
     "custom_derivatives": ("custom_derivatives",),
+    "debugger": ("debug",),
     "debugging": ("debug",),
     "dispatch": (),
     "dlpack": ("dlpack",),
@@ -114,6 +115,10 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "custom_derivatives": {
         "closure_convert": "closure_convert",
+    },
+    "debugging": {
+        "debug_callback": "debug.callback",
+        "debug_print": "debug.print",
     },
     "dispatch": {
         "apply_primitive": "interpreters.xla.apply_primitive",
