@@ -10,6 +10,7 @@ import inspect
 import linecache
 import pprint
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -93,7 +94,7 @@ class CliDebugger(cmd.Cmd):
         try:
             self.say(form(self.evaluate(arg)))
         except Exception as error:  # whatever the user's expression raises
-            self.say(traceback.format_exception_only(error)[-1].strip())
+            self.say("*** " + traceback.format_exception_only(error)[-1].strip())
 
     def do_list(self, arg: str) -> None:
         """l(ist): the lines around the current one."""
@@ -106,8 +107,9 @@ class CliDebugger(cmd.Cmd):
         shown = frame.source[begin : current + around + 1]
         if not shown:
             shown, begin = [linecache.getline(frame.filename, frame.lineno).rstrip("\n")], current
-        for i, line in enumerate(shown, begin):
-            lines.append(("->  " if i == current else "    ") + "    " + line)
+        for i, line in enumerate(textwrap.dedent("\n".join(shown)).split("\n"), begin):
+            line = " " * 8 + line
+            lines.append("->" + line[2:] if i == current else line)
         return "\n".join(lines)
 
     def do_up(self, arg: str) -> None:
