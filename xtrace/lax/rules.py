@@ -98,6 +98,13 @@ def elementwise_batch(primitive: Primitive) -> Callable[..., Any]:
     def rule(axis: MappedAxis, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
         if len(args) == 1:
             return primitive.bind(args[0], **params), dims[0]  # type: ignore[return-value]
+        if len(args) == 2:  # the usual cases without the bookkeeping: it would take as long as the operation
+            (x, y), (dx, dy) = args, dims
+            rank_x, rank_y = shaped(x).ndim, shaped(y).ndim
+            if dx is None and rank_x == 0 or dy is not None and dx == dy and rank_x == rank_y:
+                return primitive.bind(x, y, **params), dy  # type: ignore[return-value]
+            if dy is None and rank_y == 0:
+                return primitive.bind(x, y, **params), dx  # type: ignore[return-value]
         ranks = [shaped(x).ndim for x in args]
         mapped = [(d, r) for d, r in zip(dims, ranks) if d is not None]
         dim, rank = mapped[0]

