@@ -152,7 +152,7 @@ def _transformer_params() -> dict[str, Any]:
     }
 
 
-def _transformer(lib: Library) -> Callable[..., Any]:
+def _transformer(lib: Library, checkpointed: bool = False) -> Callable[..., Any]:
     xnp = lib.numpy
 
     def dense(p: Any, x: Any) -> Any:
@@ -175,12 +175,17 @@ def _transformer(lib: Library) -> Callable[..., Any]:
         mixed = xnp.einsum("bhqk,bhkd->bhqd", weights, values)
         return dense(p["attention out"], mixed.transpose(0, 2, 1, 3).reshape(batch, length, width))
 
+    def block(layer: Any, x: Any) -> Any:
+        x = x + attention(layer, layer_norm(layer["attention norm"], x))
+        hidden = lib.nn.gelu(dense(layer["mlp in"], layer_norm(layer["mlp norm"], x)))
+        return x + dense(layer["mlp out"], hidden)
+
+    apply = lib.top.checkpoint(block) if checkpointed else block
+
     def forward(p: Any, tokens: Any) -> Any:
         x = p["tokens"][tokens] + p["positions"][: tokens.shape[1]]
         for layer in p["layers"]:
-            x = x + attention(layer, layer_norm(layer["attention norm"], x))
-            hidden = lib.nn.gelu(dense(layer["mlp in"], layer_norm(layer["mlp norm"], x)))
-            x = x + dense(layer["mlp out"], hidden)
+            x = apply(layer, x)
         return layer_norm(p["final norm"], x) @ p["tokens"].T
 
     return forward
@@ -194,14 +199,18 @@ def gpt_forward(lib: Library) -> Program:
     return _transformer(lib), (_transformer_params(), _text())
 
 
-def gpt_gradient(lib: Library) -> Program:
-    forward = _transformer(lib)
+def gpt_gradient(lib: Library, checkpointed: bool = False) -> Program:
+    forward = _transformer(lib, checkpointed)
 
     def loss(p: Any, tokens: Any, following: Any) -> Any:
         scores = lib.nn.log_softmax(forward(p, tokens), axis=-1)
         return -lib.numpy.mean(lib.numpy.take_along_axis(scores, following[..., None], axis=-1))
 
     return lib.top.value_and_grad(loss), (_transformer_params(), _text(), _text())
+
+
+def gpt_checkpointed(lib: Library) -> Program:
+    return gpt_gradient(lib, checkpointed=True)
 
 
 # A recurrent network
@@ -244,6 +253,7 @@ PROGRAMS: dict[str, Callable[[Library], Program]] = {
     "mlp_adam": mlp_adam,
     "gpt_forward": gpt_forward,
     "gpt_gradient": gpt_gradient,
+    "gpt_checkpointed": gpt_checkpointed,
     "rnn_forward": rnn_forward,
     "rnn_gradient": rnn_gradient,
     "tree_100": tree_in_and_out,

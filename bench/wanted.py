@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_TRACE = {"numpy_chain": 0.10, "mlp_adam": 0.20, "gpt_forward": 0.20, "gpt_gradient": 0.25}
+_TRACE = {"numpy_chain": 0.10, "mlp_adam": 0.20, "gpt_forward": 0.20, "gpt_gradient": 0.25, "gpt_checkpointed": 0.30}
 _LOWER = 0.25
 _RUN = 1.05
 
