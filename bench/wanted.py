@@ -9,6 +9,7 @@ _RUN = 1.05
 _FIXED = {
     ("import", "process"): 0.40,
     ("first_call", "process"): 0.75,
+    ("warm_start", "process"): 0.30,
     ("dispatch", "one array"): 1.05,
     ("dispatch", "100 leaves in and out"): 1.0,
     ("eager", "x + y"): 1.0,

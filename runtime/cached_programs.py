@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import config
+from xtrace.core import config, monitoring
 from xtrace.core.fingerprint import NoFingerprint, fingerprint
 from xtrace.core.jaxpr import Jaxpr, subjaxprs
 from xtrace.runtime import compile_cache, compiling, jaxlib_api
@@ -271,5 +271,7 @@ def _count(jaxpr: Jaxpr, counts: collections.Counter[str], seen: set[int]) -> No
 
 
 def _note(program: Any, where: dict[str, Any], hit: bool) -> None:
+    monitoring.record_event("/jax/compilation_cache/compile_requests_use_cache")
+    monitoring.record_event(f"/jax/compilation_cache/cache_{'hits' if hit else 'misses'}")
     if lookups is not None:
         lookups.append(({**where, **description(program)}, hit))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from xtrace.cli import dump_hlo, errors, info, run
+from xtrace.cli import cache, dump_hlo, errors, info, run
 from xtrace.version import __version__
 
 
@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--traceback", action="store_true", help="show the whole traceback of an error")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (dump_hlo, run, info):
+    for module in (dump_hlo, run, info, cache):
         sub = commands.add_parser(
             module.NAME,
             help=module.HELP,
