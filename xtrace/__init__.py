@@ -54,6 +54,7 @@ _LAZY: dict[str, str] = {
     "jvp": "xtrace.api.autodiff",
     "linear_transpose": "xtrace.api.autodiff",
     "linearize": "xtrace.api.autodiff",
+    "fwd_and_bwd": "xtrace.api.pullbacks",
     "remat": "xtrace.api.checkpointing",
     "value_and_grad": "xtrace.api.autodiff",
     "vjp": "xtrace.api.autodiff",
