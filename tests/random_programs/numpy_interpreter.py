@@ -326,7 +326,7 @@ def _dot(eqn: Any, x: Any, y: Any) -> Any:
 # -- primitives that hold jaxprs -------------------------------------------------------------------------------------
 
 
-@rule("jit", "closed_call", "checkpoint")
+@rule("jit", "closed_call", "remat2")
 def _call(eqn: Any, *args: Any) -> Any:
     return evaluate(eqn.params["jaxpr"], *args)
 
