@@ -27,14 +27,13 @@ from xtrace.version import __version__
 _FORMAT = 1
 #: Flags that neither tracing nor lowering reads; all others are part of a fingerprint.
 _FLAGS_APART = frozenset(
-    [
-        "check_jaxprs", "explain_cache_misses", "no_execution", "no_tracing",
-        "compilation_cache_dir", "compilation_cache_include_metadata_in_key",
-        "compilation_cache_max_size", "default_device", "enable_compilation_cache", "log_compiles", "num_cpu_devices",
-        "persistent_cache_min_compile_time_secs", "persistent_cache_min_entry_size_bytes", "platforms",
-        "traceback_filtering", "transfer_guard",
-    ]
-)  # fmt: skip
+    (
+        "check_jaxprs compilation_cache_dir compilation_cache_include_metadata_in_key compilation_cache_max_size "
+        "default_device enable_compilation_cache explain_cache_misses log_compiles num_cpu_devices "
+        "persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes platforms traceback_filtering "
+        "transfer_guard"
+    ).split()
+)
 #: XLA's flags that say where to write or read on this machine, not what to compile.
 _MACHINE_FLAGS = ("--xla_dump", "--xla_gpu_cuda_data_dir", "--xla_force_host_platform_device_count")
 
