@@ -49,7 +49,7 @@ def convolution(x, w, strides, padding, lhs_dilation=None, rhs_dilation=None, gr
         for o in range(out_features):
             g = o * max(groups, batch_groups) // out_features
             part = x[g * batch :][:batch] if batch_groups > 1 else x[:, g * in_features :][:, :in_features]
-            out[(slice(None), o, *index)] = (part[(..., *window)] * w[o]).reshape(batch, -1).sum(1)
+            out[(slice(None), o, *index)] = (part[(..., *window)] * w[o]).sum(tuple(range(1, x.ndim)))
     return out
 
 

@@ -295,7 +295,7 @@ def reduce_window(
     inits = [_shapes.convert(v, a.dtype, False) if shaped(v).weak_type else v for v, a in zip(inits, avals)]
     scalars = tuple([ShapedArray((), a.dtype) for a in avals])
     jaxpr = _reductions.computation_jaxpr("reduce_window", computation, tree, scalars)
-    if len(flat) == 1:
+    if len(flat) == 1 and shaped(inits[0]).dtype == scalars[0].dtype:
         named = _OF_MONOID.get(_reductions.monoid(jaxpr, inits[0], scalars[0].dtype))  # type: ignore[arg-type]
         if named is not None and dtypes.kind(scalars[0].dtype) in _KINDS[named.name]:
             return tree.unflatten([named.bind(flat[0], **window._asdict())])
