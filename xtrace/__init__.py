@@ -114,6 +114,7 @@ _MODULES = (
     "extend",
     "interpreters",
     "flatten_util",
+    "image",
     "lax",
     "lowering",
     "monitoring",
