@@ -236,6 +236,46 @@ def rnn_gradient(lib: Library) -> Program:
     return lib.top.grad(energy), args
 
 
+# Control flow in control flow
+
+
+def nested_control_flow(lib: Library) -> Program:
+    """Jit in cond in scan, six levels of each inside the other."""
+    lax, xnp = lib.lax, lib.numpy
+
+    def nest(depth: int) -> Callable[[Any], Any]:
+        if depth == 0:
+            return lambda x: xnp.tanh(x) * 1.01
+        inner = nest(depth - 1)
+
+        def step(x: Any, _: Any) -> Any:
+            compiled = lib.top.jit(lambda x: inner(x) + 0.1)
+            return lax.cond(xnp.sum(x) > 0, compiled, lambda x: xnp.sin(x), x), None
+
+        return lambda x: lax.scan(step, x, None, length=2)[0]
+
+    program = nest(6)
+    return lib.top.grad(lambda x: xnp.sum(program(x))), (np.ones(16, np.float32),)
+
+
+def twenty_operations(lib: Library) -> Program:
+    """A function of a vector in twenty operations, for eager gradients."""
+    xnp = lib.numpy
+
+    def energy(x: Any) -> Any:
+        for _ in range(4):
+            x = xnp.sin(x)
+            x = x * 1.01
+            x = xnp.tanh(x)
+            x = x + 0.5
+        y = xnp.exp(-x)
+        y = y * x
+        y = y / 2.0
+        return xnp.sum(y)
+
+    return energy, (np.linspace(0, 1, 16, dtype=np.float32),)
+
+
 # Many small arrays
 
 
@@ -256,6 +296,7 @@ PROGRAMS: dict[str, Callable[[Library], Program]] = {
     "gpt_checkpointed": gpt_checkpointed,
     "rnn_forward": rnn_forward,
     "rnn_gradient": rnn_gradient,
+    "nested_control_flow": nested_control_flow,
     "tree_100": tree_in_and_out,
     "per_example": per_example_gradients,
 }

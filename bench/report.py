@@ -14,7 +14,7 @@ Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 @dataclass
 class Row:
-    """One metric of one case: median seconds of each side, their ratio, and the ratio that is wanted at most."""
+    """One metric of one case: median seconds (or bytes) of each side, their ratio, and the ratio that is wanted at most."""
 
     case: str
     metric: str
@@ -59,14 +59,21 @@ def _growth_of_itself(growth: dict[str, Row]) -> Row:
     return Row("growth", "100,000 against 1,000, of itself", ours, jax, ours, limit)
 
 
-def seconds(value: float | None) -> str:
+def seconds(value: float) -> str:
     """A duration with three figures and the unit that suits it."""
-    if value is None:
-        return "failed"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value / 1e-9:.3g} ns"
+
+
+def _show(metric: str, value: float | None) -> str:
+    """A value in the unit of its metric."""
+    if value is None:
+        return "failed"
+    if "of itself" in metric:
+        return f"{value:.2f}"
+    return f"{value / 1024:.1f} KiB" if metric == "memory" else seconds(value)
 
 
 def table(result: Iterable[Row], name: str) -> str:
@@ -74,14 +81,12 @@ def table(result: Iterable[Row], name: str) -> str:
     lines = [("case", "metric", name, "jax", "ratio", "wanted", "")]
     previous = None
     for row in result:
-        unitless = "of itself" in row.metric
-        show = (lambda value: "failed" if value is None else f"{value:.2f}") if unitless else seconds
         lines.append(
             (
                 row.case if row.case != previous else "",
                 row.metric,
-                show(row.ours),
-                show(row.jax),
+                _show(row.metric, row.ours),
+                _show(row.metric, row.jax),
                 "" if row.ratio is None else f"{row.ratio:.3f}",
                 "" if row.wanted is None else f"≤ {row.wanted:.2f}",
                 {None: "", True: "ok", False: "missed"}[row.met],

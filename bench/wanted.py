@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-_TRACE = {"numpy_chain": 0.10, "mlp_adam": 0.20, "gpt_forward": 0.20, "gpt_gradient": 0.25, "gpt_checkpointed": 0.30}
-_LOWER = 0.25
+_TRACE = {
+    "numpy_chain": 0.10,
+    "mlp_adam": 0.20,
+    "gpt_forward": 0.20,
+    "gpt_gradient": 0.25,
+    "gpt_checkpointed": 0.30,
+    "rnn_gradient": 0.30,
+    "per_example": 0.30,
+    "nested_control_flow": 0.30,
+}
+#: Programs whose lowering may take more than the usual part.
+_LOWER = {"gpt_checkpointed": 0.30, "rnn_gradient": 0.30, "per_example": 0.30, "nested_control_flow": 0.30}
+_LOWER_ELSE = 0.25
 _RUN = 1.05
+#: Bytes of temporaries of the compiled program.
+_MEMORY = 1.05
 
 _FIXED = {
     ("import", "process"): 0.40,
@@ -23,6 +36,7 @@ _FIXED = {
     ("eager", "device_put(small)"): 0.3,
     ("eager", "grad(sin)(1.)"): 0.25,
     ("eager", "vmap(sin)(x)"): 0.3,
+    ("eager", "grad of 20 operations"): 0.3,
     ("fresh_jit", "jit and trace"): 0.25,
     ("growth", "trace per operation, 100,000"): 0.15,
     ("growth", "gradient trace per operation, 5,000"): 0.12,
@@ -41,7 +55,9 @@ def wanted(case: str, metric: str) -> float | None:
     # The first lowering of a process is reported but not judged: in xtrace it loads MLIR, in JAX importing does, so it
     # is the first call of a whole process that compares the two.
     if metric == "lower, warm" and case in _TRACE:
-        return _LOWER
+        return _LOWER.get(case, _LOWER_ELSE)
     if metric == "run":
         return _RUN
+    if metric == "memory":
+        return _MEMORY
     return _FIXED.get((case, metric))

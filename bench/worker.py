@@ -86,7 +86,7 @@ def program(name: str, lib: Library) -> Measurements:
     build = programs.PROGRAMS[name]
     first_trace, traced, jitted, args = fresh_trace(lib, build)
     first_lower, lowered = once(traced.lower)
-    compile_seconds, _ = once(lowered.compile)
+    compile_seconds, compiled = once(lowered.compile)
     placed = lib.top.device_put(args)
     wait(jitted(*placed))
     run_seconds = repeated(lambda: wait(jitted(*placed)), budget=0.5)
@@ -102,6 +102,7 @@ def program(name: str, lib: Library) -> Measurements:
         "lower, warm": statistics.median(lowerings),
         "compile": compile_seconds,
         "run": run_seconds,
+        "memory": float(compiled.memory_analysis().temp_size_in_bytes),
     }
 
 
@@ -148,6 +149,7 @@ def eager(lib: Library) -> Measurements:
         "device_put(small)": lambda: top.device_put(host),
         "grad(sin)(1.)": lambda: top.grad(xnp.sin)(1.0),
         "vmap(sin)(x)": lambda: top.vmap(xnp.sin)(x),
+        "grad of 20 operations": partial(top.grad(programs.twenty_operations(lib)[0]), x),
     }
     return each({name: partial(repeated, action) for name, action in actions.items()})
 
