@@ -14,7 +14,7 @@ Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 @dataclass
 class Row:
-    """One metric of one case: median seconds (or bytes) of each side, their ratio, and the ratio that is wanted at most."""
+    """One metric of one case: medians of both sides, in seconds or bytes, their ratio, and the ratio wanted at most."""
 
     case: str
     metric: str

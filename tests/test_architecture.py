@@ -48,6 +48,8 @@ _TOP_MODULES = {
     "xtrace.version": "core",
     "xtrace.placement": "libraries",
     "xtrace.flatten_util": "libraries",
+    "xtrace.compat.lists": "api",
+    "xtrace.interpreters.mlir": "api",
 }
 
 

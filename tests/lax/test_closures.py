@@ -73,8 +73,11 @@ def test_linear_call_batched():
     for axes in ((0, 0), (0, None), (None, 0)):
         args = [xs if d == 0 else 2.0 for d in axes]
         got = xt.grad(lambda x, r, axes=axes: xt.vmap(divide, axes)(x, r).sum())(*args)
-        np.testing.assert_allclose(got, 10 / args[1] if axes[0] == 0 and axes[1] == 0 else
-                                   np.full(3, 5.0) if axes[0] == 0 else (10 / xs).sum(), rtol=1e-6)
+        np.testing.assert_allclose(
+            got,
+            10 / args[1] if axes[0] == 0 and axes[1] == 0 else np.full(3, 5.0) if axes[0] == 0 else (10 / xs).sum(),
+            rtol=1e-6,
+        )
 
 
 def test_linear_call_message():

@@ -12,6 +12,7 @@ import xtrace as xt
 import xtrace.numpy as xnp
 from xtrace import lax
 from xtrace.core import errors
+from xtrace.core.jaxpr import subjaxprs
 
 XS = np.array([0.3, -0.8, 1.1, 0.5], np.float32)
 MATRIX = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [-0.1, 0.2, 0.7]], np.float32)
@@ -567,3 +568,25 @@ def test_branches_that_elements_dont_take_leave_no_nan_in_gradients(wrap):
     dx, dw = xt.grad(lambda x, w: mapped(x, w).sum(), (0, 1))(x, 1.0)
     np.testing.assert_allclose(dx, [0.0, 0.5, 0.25])
     np.testing.assert_allclose(dw, (1 + 2) / 2)
+
+
+def test_gradients_of_nests_hold_no_calls_that_do_nothing():
+    """Each level adds its own forward and backward call to a gradient, and no more."""
+
+    def nest(depth):
+        if depth == 0:
+            return lambda x: xnp.tanh(x)
+        inner = nest(depth - 1)
+
+        def step(x, _):
+            return xt.lax.cond(x.sum() > 0, xt.jit(lambda x: inner(x) + 0.1), xnp.sin, x), None
+
+        return lambda x: xt.lax.scan(step, x, None, length=2)[0]
+
+    def calls(jaxpr):
+        inner = [j for e in jaxpr.eqns for j in subjaxprs(e.params)]
+        held = [e for e in jaxpr.eqns if e.primitive.name in ("scan", "cond", "jit")]
+        return len(held) + sum(calls(j) for j in inner)
+
+    counts = [calls(xt.make_jaxpr(xt.grad(lambda x: nest(d)(x).sum()))(xnp.ones(3))) for d in (1, 2, 3, 4)]
+    assert counts == [6, 12, 18, 24]

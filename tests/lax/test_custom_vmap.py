@@ -28,7 +28,10 @@ def test_rule_runs_under_vmap_only(jit):
     f = sine_with_cosine_rule(True)
     np.testing.assert_allclose(jit(f)(XS), np.sin(XS), rtol=1e-6)
     np.testing.assert_allclose(xt.vmap(jit(f))(XS), np.cos(XS), rtol=1e-6)
-    for g in (lambda x, t: xt.vmap(lambda x, t: xt.jvp(f, (x,), (t,)))(x, t), lambda x, t: xt.jvp(xt.vmap(f), (x,), (t,))):
+    for g in (
+        lambda x, t: xt.vmap(lambda x, t: xt.jvp(f, (x,), (t,)))(x, t),
+        lambda x, t: xt.jvp(xt.vmap(f), (x,), (t,)),
+    ):
         y, t = jit(g)(XS, 2 * XS)
         np.testing.assert_allclose(y, np.cos(XS), rtol=1e-6)
         np.testing.assert_allclose(t, -np.sin(XS) * 2 * XS, rtol=1e-6)

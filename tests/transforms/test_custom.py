@@ -377,9 +377,7 @@ def test_messages_of_forward_rules():
 def test_results_of_a_rule_must_be_the_functions():
     f = xt.custom_jvp(lambda x: x)
     f.defjvp(lambda p, t: (np.ones(3, np.float32), np.ones(3, np.float32)))
-    with pytest.raises(
-        TypeError, match=r"had shapes/dtypes of:\n    float32\[3\]\nwhile the .* of:\n    float32\[\]"
-    ):
+    with pytest.raises(TypeError, match=r"had shapes/dtypes of:\n    float32\[3\]\nwhile the .* of:\n    float32\[\]"):
         xt.jvp(xt.jit(f), (1.0,), (1.0,))
 
 

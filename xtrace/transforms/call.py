@@ -10,7 +10,13 @@ from xtrace.core.trace import use_trace
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.dead_code import prune_calling_eqn
 from xtrace.transforms.jvp import jvp_jaxpr
-from xtrace.transforms.linearize import Tape, linearize_jaxpr, split_linear_jaxpr, transpose_jaxpr
+from xtrace.transforms.linearize import (
+    Tape,
+    is_linear_as_it_is,
+    linearize_jaxpr,
+    split_linear_jaxpr,
+    transpose_jaxpr,
+)
 from xtrace.transforms.saving import split_calling_eqn
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
@@ -50,9 +56,9 @@ def _linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Ja
 
 def _on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, name: str) -> list[Any]:
     linear = tuple([tape.owns(a) for a in args])
-    if all(linear):
-        return tape.record(jit_p, args, dict(jaxpr=jaxpr, name=name))
     split = split_linear_jaxpr(jaxpr, linear)
+    if is_linear_as_it_is([split]):
+        return tape.record(jit_p, args, dict(jaxpr=jaxpr, name=name))
     with use_trace(tape.parent):
         known = jit_p.bind(*split.consts, *[a for a in args if not tape.owns(a)], jaxpr=split.primal, name=name)
     n = len(known) - split.num_residuals

@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 from xtrace.core import config, leaks, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import keep_alive
-from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, eval_jaxpr, is_scalar_literal, literal, no_effects
+from xtrace.core.jaxpr import (
+    DebugInfo,
+    Jaxpr,
+    JaxprEqn,
+    Var,
+    eval_jaxpr,
+    is_scalar_literal,
+    literal,
+    live_eqns,
+    no_effects,
+)
 from xtrace.core.primitive import Primitive, aval_of, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
@@ -423,6 +433,16 @@ def split_linear_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> LinearizedJaxp
     return memo_transformed(jaxpr, ("split", linear), _split_linear_jaxpr, linear)
 
 
+def is_linear_as_it_is(splits: Sequence[LinearizedJaxpr]) -> bool:
+    """Whether jaxprs, split by `split_linear_jaxpr`, compute nothing beside their linear halves.
+
+    The linear halves that differentiation makes are such: a call of one goes onto a tape whole, its known operands are
+    the residuals. Splitting it would add, at each level of a nest, a call that does nothing.
+    """
+    depends = zip(*[s.out_nonzeros for s in splits])
+    return not any([live_eqns(s.primal) for s in splits]) and all([any(flags) for flags in depends])
+
+
 def _split_linear_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> LinearizedJaxpr:
     with use_trace(None):
         trace = StagingTrace(None, jaxpr.debug_info)
@@ -479,6 +499,7 @@ __all__ = [
     "backward",
     "linearize_flat",
     "linearize_jaxpr",
+    "is_linear_as_it_is",
     "split_linear_jaxpr",
     "tape_to_jaxpr",
     "transpose_jaxpr",

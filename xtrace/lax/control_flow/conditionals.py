@@ -19,6 +19,7 @@ from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import (
     LinearizedJaxpr,
     Tape,
+    is_linear_as_it_is,
     linearize_jaxpr,
     split_linear_jaxpr,
     transpose_jaxpr,
@@ -333,6 +334,8 @@ def _cond_linearize(
 def _cond_on_tape(tape: Tape, args: tuple[Any, ...], *, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
     index, *ops = args
     flags = tuple([tape.owns(x) for x in ops])
+    if is_linear_as_it_is([split_linear_jaxpr(b, flags) for b in branches]):
+        return tape.record(cond_p, args, dict(branches=branches, **params))  # type: ignore[no-any-return]
     halves, wanted = _halves(branches, flags, True)
     with use_trace(tape.parent):
         known = [x for x in ops if not tape.owns(x)]

@@ -163,9 +163,7 @@ def _with_slots(split: SavedSplit, mine: list[int], slots: list[ShapedArray], n_
     return Jaxpr([], forward.invars, outs, eqns, forward.effects, forward.debug_info)
 
 
-def _again(
-    branch: Jaxpr, split: SavedSplit, mine: list[int], slots: list[ShapedArray], used: Sequence[bool]
-) -> Jaxpr:
+def _again(branch: Jaxpr, split: SavedSplit, mine: list[int], slots: list[ShapedArray], used: Sequence[bool]) -> Jaxpr:
     """A branch run again: it takes all slots, and the operands that any branch reads again."""
     own = dict(zip(mine, split.saved))
     invars = [own.get(i) or Var(a) for i, a in enumerate(slots)]

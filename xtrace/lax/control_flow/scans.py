@@ -16,7 +16,14 @@ from xtrace.lax.control_flow import common
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.batching import MappedAxis, batch_flat, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
-from xtrace.transforms.linearize import LinearizedJaxpr, Tape, linearize_jaxpr, split_linear_jaxpr, transpose_jaxpr
+from xtrace.transforms.linearize import (
+    LinearizedJaxpr,
+    Tape,
+    is_linear_as_it_is,
+    linearize_jaxpr,
+    split_linear_jaxpr,
+    transpose_jaxpr,
+)
 from xtrace.transforms.staging import Transformed, closed_call_operands, memo_transformed, trace_to_jaxpr
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, instantiate, zero_tangent
 
@@ -444,6 +451,9 @@ def _scan_on_tape(
     linear = grown(flags, num_consts, num_carry, lambda f: split_linear_jaxpr(jaxpr, f).out_nonzeros)
     split = split_linear_jaxpr(jaxpr, linear)
     carry_linear = linear[num_consts : num_consts + num_carry]
+    if all(carry_linear) and is_linear_as_it_is([split]):
+        whole = dict(jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params)
+        return tape.record(scan_p, args, whole)  # type: ignore[no-any-return]
     split = common.forced_linear(split, [*carry_linear, *split.out_nonzeros[num_carry:]], True)
     halves = [
         [
