@@ -407,7 +407,7 @@ def _platform_rule(primitive: Primitive, eqn: JaxprEqn, platforms: tuple[str, ..
 
 def depends_on_platform(jaxpr: Jaxpr, platforms: tuple[str, ...]) -> bool:
     """Whether the operations of a jaxpr aren't the same on all of `platforms`."""
-    return jaxpr.memo(("depends on platform", platforms), lambda: (_depends(jaxpr, platforms),))[0]  # type: ignore[no-any-return]
+    return jaxpr.memo(("depends on platform", platforms), lambda: (_depends(jaxpr, platforms),))[0]
 
 
 def _depends(jaxpr: Jaxpr, platforms: tuple[str, ...]) -> bool:

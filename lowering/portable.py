@@ -26,7 +26,7 @@ def to_portable(module: ir.Module) -> bytes:
     """The module as versioned bytes that compilers of the last four weeks and of years to come read."""
     version = stablehlo.get_version_from_compatibility_requirement(stablehlo.StablehloCompatibilityRequirement.WEEK_4)
     with module.context:
-        return stablehlo.serialize_portable_artifact(module, version, True)  # type: ignore[no-any-return]
+        return stablehlo.serialize_portable_artifact(module, version, True)
 
 
 def from_portable(data: bytes, context: Any = None) -> ir.Module:

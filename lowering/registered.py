@@ -46,7 +46,7 @@ class LoweringRuleContext:
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
         """A copy with other types or another primitive."""
-        fields = dict(primitive=self.primitive, avals_in=self.avals_in, avals_out=self.avals_out)
+        fields: dict[str, Any] = dict(primitive=self.primitive, avals_in=self.avals_in, avals_out=self.avals_out)
         fields.update({k: v for k, v in changes.items() if k in fields})
         return LoweringRuleContext(self.body, **fields)
 

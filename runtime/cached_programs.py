@@ -200,7 +200,7 @@ def sources_digest(cache: compile_cache.CompileCache | None = None) -> str:
         files = _source_files()
         seen = repr([(name, s.st_size, s.st_mtime_ns) for name, _, s in files]) + __version__
         signature = hashlib.blake2b(seen.encode(), digest_size=32).hexdigest()
-        _sources = cache and cache.find(signature)
+        _sources = None if cache is None else cache.find(signature)
         if _sources is None:
             digest = hashlib.blake2b(f"{__version__} {jaxlib_api.jaxlib_version}".encode(), digest_size=32)
             for name, path, _ in files:

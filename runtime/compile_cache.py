@@ -33,6 +33,8 @@ class Entry(Record):
 
     __slots__ = ("key", "path", "size", "last_used", "header")
 
+    last_used: float
+
 
 class CompileCache:
     """A folder of compiled programs."""

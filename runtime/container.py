@@ -75,7 +75,7 @@ def read_header(path: pathlib.Path) -> dict[str, Any]:
         except ValueError:
             raise ContainerError("its header can't be read") from None
     header.pop("payloads", None)
-    return header  # type: ignore[no-any-return]
+    return header
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:

@@ -153,7 +153,7 @@ def _scatter_add(ctx: Body, eqn: Any, source: Any, operand: Any) -> Any:
         aval,
         params,
         ((0, 0),) * aval.ndim,
-        lambda body, args: [compare(body, select_prim.name.upper(), *args, scalar, truth)],
+        lambda body, args: [compare(body, select_prim.name.upper(), args[0], args[1], scalar, truth)],
         lambda body, args: [body.op("stablehlo.add", scalar, args)],
     )
     if padded:
@@ -171,8 +171,8 @@ def _scatter_any(ctx: Body, eqn: Any, operand: Any, source: Any, initial: Any) -
         window, select, scatter = window_rules.general_params(**params)
         avals = [v.aval for v in eqn.invars]
 
-        def by_offsets(*xs: Any) -> Any:
-            return window_rules.general_scatter_by_offsets(*xs, select, scatter, window)
+        def by_offsets(x: Any, source: Any, initial: Any) -> Any:
+            return window_rules.general_scatter_by_offsets(x, source, initial, select, scatter, window)
 
         return ctx.inline(by_offsets, avals, operand, source, initial)[0]
     return _select_and_scatter(

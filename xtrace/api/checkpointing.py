@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Staged:
-    """A function staged at one signature: its closed jaxpr, the operands it closes over, the structure of its result."""
+    """A function staged at one signature: its closed jaxpr, its closed-over operands, its result's structure."""
 
     __slots__ = ("jaxpr", "consts", "out_tree")
 
@@ -203,7 +203,9 @@ def _staged(
         aval = getattr(x, "aval", None)
         if aval is None:
             names = functools.partial(_leaf_names, fun, args, kwargs, static)
-            aval = signature.check_arg(x, lambda i=i: names()[i], f"checkpoint of {functions.fun_name(fun)}")
+            aval = signature.check_arg(
+                x, lambda i=i, names=names: names()[i], f"checkpoint of {functions.fun_name(fun)}"
+            )
         avals.append(aval)
     key = (_TRACED_FOR, tree, tuple(avals), static, _trace_context())
     # What a method's object holds may change: its program lives as long as this wrapper, not as the object.

@@ -64,8 +64,8 @@ def fwd_and_bwd(
       jitted: whether to compile both.
 
     Returns:
-      (fwd, bwd): fwd(*args) gives (out, residuals), or (out, residuals, aux); bwd(residuals, cotangent) gives a tuple of
-      cotangents, one for each of argnums.
+      (fwd, bwd): fwd(*args) gives (out, residuals), or (out, residuals, aux); bwd(residuals, cotangent) gives a tuple
+      of cotangents, one for each of argnums.
 
     >>> import xtrace as xt
     >>> fwd, bwd = xt.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xtrace.api_util import safe_map
-
-__all__ = ["merge_lists", "partition_list", "safe_map", "safe_zip", "split_list", "unzip2", "unzip3"]
+__all__ = ["merge_lists", "partition_list", "safe_zip", "split_list", "unzip2", "unzip3"]
 
 
 def safe_zip(*sequences: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -76,7 +76,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "tree": ("tree",),
     "tree_util": ("tree_util",),
     "typing": ("typing",),
-    "util": ("compat.lists",),
+    "util": ("compat.lists", "api_util"),
     "xla_bridge": ("extend.backend", "runtime.backends"),
     "xla_metadata": (),
 }

@@ -49,7 +49,7 @@ def _referrers(x: Any, ours: set[int]) -> list[str]:
     """Who refers to `x`, who refers to that, and so on, up to something that has a name."""
     lines: list[str] = []
     seen = {id(x)}
-    lists = []  # what is collected here stays alive, so that its ids stay its own
+    lists: list[Any] = []  # what is collected here stays alive, so that its ids stay its own
     for _ in range(_MAX_STEPS):
         local = _local_variable(x)
         found = None

@@ -21,7 +21,7 @@ _filtering = config.traceback_filtering.state
 Position = tuple[CodeType, int]
 
 
-class Backward(tuple):  # type: ignore[type-arg]
+class Backward(tuple):
     """The position of a primal operation, for the operations that transpose its derivative (debug_nans tells them)."""
 
     __slots__ = ()

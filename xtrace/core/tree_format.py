@@ -67,7 +67,7 @@ def register_pytree_node_serialization(
         )
     build = from_children or _registered_build(nodetype)
     node = _Node(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, build)
-    _by_type[nodetype] = _by_name[serialized_name] = node  # type: ignore[assignment]
+    _by_type[nodetype] = _by_name[serialized_name] = node
     return nodetype
 
 

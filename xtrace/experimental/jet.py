@@ -130,7 +130,7 @@ def _times(number: float, x: Any) -> Any:
     return x if number == 1 else el.mul(x, shapes.full(shaped(x).shape, number, shaped(x).dtype))
 
 
-# -- recurrences: (primitive, order, *polynomials, **params) -> polynomial ----------------------------------------------
+# -- recurrences: (primitive, order, *polynomials, **params) -> polynomial ---------------------------------------------
 # Polynomials are lists of coefficients. Those of constants have one.
 
 
@@ -265,7 +265,7 @@ _RULES: dict[Primitive, Callable[..., list[Any]]] = {
 }
 
 
-# -- the public function -------------------------------------------------------------------------------------------------
+# -- the public function -----------------------------------------------------------------------------------------------
 
 
 class ZeroSeries:

@@ -187,7 +187,7 @@ def custom_gradient(
 def _without_logs(result: Any, name: str) -> Any:
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise TypeError(
-            f"The rule of custom_gradient function {name}, with with_logs=True, must produce a pair (cotangents, logs), "
+            f"The rule of custom_gradient function {name}, with with_logs=True, must produce a pair (cotangents, logs) "
             f"but it returned {result}."
         )
     cotangents, logs = result

@@ -373,7 +373,8 @@ class _ForwardRule(_FlatRule):
                 return _array(np.asarray(tangent, expected.dtype)[()])
             where = signature.result_names(out_tree)[i]
             raise TypeError(
-                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. Expected "
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes. "
+                f"Expected "
                 f"{expected.str_short(False)} (tangent type of {aval.str_short(False)}) but got "
                 f"{got.str_short(False)}. That is {where} of the rule {self.__name__} for function {self.fun_name}."
             )

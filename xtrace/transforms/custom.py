@@ -213,7 +213,8 @@ def check_out_avals(what: str, rule: Any, name: str, outs: Sequence[Any], expect
     if len(got) != len(expected) or any(g.shape != e.shape or g.dtype != e.dtype for g, e in zip(got, expected)):
         purpose = (
             f"where the first element represents the primal output (equal in value to the output of the "
-            f"custom_jvp-decorated function {name}, and in particular with leaves of the same shape/dtype), but instead "
+            f"custom_jvp-decorated function {name}, and in particular with leaves of the same shape/dtype), but "
+            "instead "
             "the JVP rule"
             if "JVP" in what
             else f"where the first element represents the primal output (equal to the output of the "

@@ -100,7 +100,8 @@ def _check_effects(jaxpr: Jaxpr) -> None:
     refused = [e for e in real_effects(jaxpr.effects) if e not in repeatable_effects]
     if refused:
         raise NotImplementedError(
-            f"Effects not supported in AD of `checkpoint`/`remat`: {refused}. The function {jaxpr.debug_info.func_name} "
+            f"Effects not supported in AD of `checkpoint`/`remat`: {refused}. The function "
+            f"{jaxpr.debug_info.func_name} "
             "would run twice, once forward and once to compute its intermediate results again; take what has effects "
             "out of it."
         )

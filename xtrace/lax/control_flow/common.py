@@ -295,7 +295,8 @@ def check_branches(what: str, names: Sequence[str], funs: Sequence[Any], bodies:
                 lines.append(
                     f"The output of {names[0]}{at} has type {a.str_short(False)}{made_at(first.jaxpr, j)} but the "
                     f"corresponding output of {names[i]} has "
-                    f"type {b.str_short(False)}{made_at(body.jaxpr, j)}, so the {_difference(a, b)} do not match. {cure}"
+                    f"type {b.str_short(False)}{made_at(body.jaxpr, j)}, so the {_difference(a, b)} do not match. "
+                    f"{cure}"
                 )
         if lines:
             raise TypeError(

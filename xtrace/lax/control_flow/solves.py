@@ -150,7 +150,7 @@ def _linear_at(flat: Callable[..., Any], x: Any, tree: Any) -> Callable[[Any], A
         given, given_tree = flatten(t)
         if given_tree != tree:
             raise TypeError(
-                f"custom_root: the linear function handed to tangent_solve takes the structure {tree}, got {given_tree}."
+                f"custom_root: the linear function handed to tangent_solve takes structure {tree}, got {given_tree}."
             )
         results = iter(eval_jaxpr(jaxpr, (), *residuals, *given))
         full = [zero_tangent(o) if type(d) is Zero else next(results) for o, d in zip(outs, lin.outs)]
