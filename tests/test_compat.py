@@ -34,6 +34,22 @@ def test_an_unknown_private_name_says_so_when_used():
         something_private.inner(3)
 
 
+def test_clearing_the_cache_of_what_is_not_here_does_nothing():
+    from xtrace.compat._src.lax import control_flow
+
+    control_flow.common._dedup.cache_clear()
+
+
+def test_options_of_jaxs_implementations_are_held():
+    from xtrace.compat._src import config
+
+    assert config.custom_vjp3.value is False
+    with config.custom_vjp3(True):
+        assert config.custom_vjp3.value is xt.config.jax_custom_vjp3 is True
+    assert config.custom_vjp3.value is False
+    assert config.custom_vjp3(True)(lambda: config.custom_vjp3.value)() is True
+
+
 def test_programs_reach_them_under_the_alias():
     code = (
         "from xtrace.cli import alias; alias.install()\n"

@@ -17,7 +17,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "callback": ("xtrace", "experimental"),
     "checkify": ("experimental.checkify",),
     "compute_on": ("experimental.compute_on",),
-    "config": ("core.config", "xtrace"),
+    "config": ("core.config", "xtrace", "compat.options"),
     "core": ("core", "extend.core"),
     "custom_batching": ("custom_batching",),
     "custom_derivatives": ("custom_derivatives",),
@@ -76,7 +76,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "tree": ("tree",),
     "tree_util": ("tree_util",),
     "typing": ("typing",),
-    "util": ("compat.lists", "api_util"),
+    "util": ("compat.functions", "compat.lists", "api_util"),
     "xla_bridge": ("extend.backend", "runtime.backends"),
     "xla_metadata": (),
 }
@@ -112,6 +112,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "get_aval": "core.primitive.shaped",
         "new_ref": "ref.new_ref",
         "shaped_abstractify": "api_util.shaped_abstractify",
+        "typeof": "typeof",
     },
     "custom_derivatives": {
         "closure_convert": "closure_convert",
@@ -174,6 +175,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "api_boundary": "core.source.boundary",
     },
     "tree_util": {
+        "default_registry": "core.pytree.default_registry",
         "broadcast_prefix": "core.pytree_prefixes.broadcast_prefix",
         "flatten_one_level": "core.pytree.flatten_one_level",
         "prefix_errors": "core.pytree_prefixes.prefix_errors",

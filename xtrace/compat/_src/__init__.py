@@ -70,6 +70,9 @@ class _Private:
             raise AttributeError(name)
         return _Private(f"{self._name}.{name}")
 
+    def cache_clear(self) -> None:
+        """What isn't here has no cache either: nothing to clear."""
+
     def __repr__(self) -> str:
         return f"<{self._name}, private to jax>"
 
