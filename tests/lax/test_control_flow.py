@@ -447,8 +447,8 @@ def test_carry_mismatch_names_the_leaf_and_the_cast():
     assert re.sub(r" \(made at .*test_control_flow.py:\d+ .*?\)\)(?=,)", " (made HERE)", text).startswith(
         "scan body function carry input and carry output must have equal types, but they differ:\n\n"
         "The input carry component c['x'] has type float32[2] but the corresponding output carry component has type "
-        "float16[2] (made HERE), so the dtypes do not match. Write .astype(float32) on what the body returns for c['x'], "
-        "or .astype(float16) on the initial value.\n\nThe body is <lambda> at "
+        "float16[2] (made HERE), so the dtypes do not match. Write .astype(float32) on what the body "
+        "returns for c['x'], or .astype(float16) on the initial value.\n\nThe body is <lambda> at "
     )
     text = message(lambda: lax.scan(lambda c, x: (c[None], x), np.ones(2, np.float32), XS))
     assert (
