@@ -26,7 +26,7 @@ def print(
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Print values when the program runs, traced and compiled functions included.
 

@@ -71,17 +71,17 @@ class Exported:
     _out_named_shardings: tuple[Any, ...]
     in_shardings_hlo: tuple[Any, ...]
     out_shardings_hlo: tuple[Any, ...]
-    nr_devices: int
     platforms: tuple[str, ...]
+    nr_devices: int
     ordered_effects: tuple[Any, ...]
     unordered_effects: tuple[Any, ...]
     disabled_safety_checks: Sequence[DisabledSafetyCheck]
-    mlir_module_serialized: bytes
-    calling_convention_version: int
     #: Positions of the arguments that the module takes; the others are not used.
     module_kept_var_idx: tuple[int, ...]
     #: Whether the module takes the platform's index in front.
     uses_global_constants: bool
+    calling_convention_version: int
+    mlir_module_serialized: bytes
     _get_vjp: Callable[[Exported], Exported] | None
 
     def __repr__(self) -> str:

@@ -72,13 +72,9 @@ class WrappedFun:
         in_type: Any,
         debug_info: DebugInfo,
     ) -> None:
-        self.f = f
-        self.f_transformed = f_transformed
-        self.transforms = transforms
-        self.stores = stores
-        self.params = params
-        self.in_type = in_type
-        self.debug_info = debug_info
+        self.f, self.f_transformed = f, f_transformed
+        self.transforms, self.stores = transforms, stores
+        self.params, self.in_type, self.debug_info = params, in_type, debug_info
 
     @property
     def __name__(self) -> str:
