@@ -26,6 +26,7 @@ from xtrace.lowering.rules import (
     shapes,
     slicing,
     sorting,
+    special,
     windows,
 )
 
@@ -55,5 +56,6 @@ __all__ = [
     "shapes",
     "slicing",
     "sorting",
+    "special",
     "windows",
 ]

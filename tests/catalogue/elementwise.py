@@ -13,6 +13,7 @@ from tests.catalogue.catalogue import (
     INTS,
     NUMERIC,
     REAL,
+    SHAPES,
     SIGNED,
     UNSIGNED,
     Bad,
@@ -33,6 +34,19 @@ _WIDE_FLOATS = tuple(d for d in FLOATS if d.itemsize > 2)
 
 def _refuses(name: str, *args: object, **params: object) -> list[Bad]:
     return [Bad(TypeError, f"{name} does not accept dtype", *args, **params)]
+
+
+#: Why there are no second derivatives.
+_FIRST_ONLY = "the derivative with respect to the shape parameter has none itself"
+
+
+def _three(dtypes, *limits):
+    def samples(draw):
+        for dtype in dtypes:
+            for shape in SHAPES:
+                yield Sample(*[draw.array(shape, dtype, *r) for r in limits])
+
+    return samples
 
 
 def _scipy(name: str):
@@ -172,6 +186,17 @@ ARITHMETIC = [
     Op("lax.polygamma", binary(_WIDE_FLOATS, lambda d, s, t: np.round(d.array(s, t, 1, 3)), (0.5, 3)),
        lambda m, x: _scipy("polygamma")(m.astype(int), x), differentiable=(1,), tolerance=20),
     Op("lax.zeta", binary(_WIDE_FLOATS, (1.5, 3), (0.5, 3)), _scipy("zeta"), differentiable=(1,), tolerance=20),
+    _unary("bessel_i0e", FLOATS, 0.2, 12, _scipy("i0e"), tolerance=4),
+    _unary("bessel_i1e", FLOATS, 0.2, 12, _scipy("i1e"), tolerance=4),
+    Op("lax.igamma", binary(FLOATS, (0.5, 6), (0.5, 6)), _scipy("gammainc"), tolerance=20,
+       skip={"second": _FIRST_ONLY}),
+    Op("lax.igammac", binary(FLOATS, (0.5, 6), (0.5, 6)), _scipy("gammaincc"), tolerance=20,
+       skip={"second": _FIRST_ONLY}),
+    Op("lax.igamma_grad_a", binary(FLOATS, (0.5, 6), (0.5, 6)), None, differentiable=()),
+    Op("lax.random_gamma_grad", binary(FLOATS, (0.5, 6), (0.5, 6)), None, differentiable=(),
+       skip={"types": "JAX's takes no Python scalars"}),
+    Op("lax.betainc", _three(FLOATS, (0.5, 6), (0.5, 6), (0.1, 0.9)), _scipy("betainc"), differentiable=(2,),
+       tolerance=20),
 ]  # fmt: skip
 
 

@@ -107,8 +107,6 @@ def test_points_of_balls_and_complex_normals():
 
 def test_gamma_slopes():
     """The derivative of a sample with respect to its parameter, at a fixed quantile."""
-    if not hasattr(xt.lax, "random_gamma_grad"):
-        pytest.skip("there is no random_gamma_grad yet")
     for a in (0.5, 3.0):
         key = random.key(5)
         x = float(random.gamma(key, np.float32(a)))

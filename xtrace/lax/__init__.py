@@ -8,6 +8,7 @@ from typing import Any
 #: Module -> the public names it defines.
 _MODULES: dict[str, str] = {
     "accuracy": "AccuracyMode RoundingMethod Tolerance",
+    "bessel": "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p",
     "bitwise": (
         "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count shift_left "
         "shift_right_arithmetic shift_right_logical"
@@ -46,6 +47,8 @@ _MODULES: dict[str, str] = {
     "exchanges": ("all_to_all all_to_all_p psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p"),
     "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
+    "incomplete_beta": "betainc regularized_incomplete_beta_p",
+    "incomplete_gamma": "igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
     "precision": "Precision",
     "random_bits": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",

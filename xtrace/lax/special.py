@@ -83,7 +83,7 @@ def _gaussian(x: Any) -> Any:
     return el.mul(el.exp(el.neg(el.mul(h, h))), el.exp(el.neg(rest)))
 
 
-def _no_derivative(name: str, operand: str) -> Any:
+def no_derivative(name: str, operand: str) -> Any:
     def rule(t: Any, *args: Any) -> Any:
         raise ValueError(
             f"the derivative of {name} with respect to {operand} is not known; hold it constant (lax.stop_gradient)"
@@ -100,10 +100,10 @@ erf_inv_p.jvps = (lambda t, out, x: el.mul(scalar_like(x, 1 / _SLOPE), el.mul(t,
 lgamma_p.jvps = (lambda t, out, x: el.mul(t, digamma(x)),)
 digamma_p.jvps = (lambda t, out, x: el.mul(t, polygamma(scalar_like(x, 1), x)),)
 polygamma_p.jvps = (
-    _no_derivative("polygamma", "m"),
+    no_derivative("polygamma", "m"),
     lambda t, out, m, x: el.mul(t, polygamma(el.add(m, scalar_like(m, 1)), x)),
 )
 zeta_p.jvps = (
-    _no_derivative("zeta", "x"),
+    no_derivative("zeta", "x"),
     lambda t, out, x, q: el.mul(t, el.mul(el.neg(x), zeta(el.add(x, scalar_like(x, 1)), q))),
 )
