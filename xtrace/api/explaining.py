@@ -6,7 +6,6 @@ differences are worked out when somebody asks. What is kept of one function is b
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 import weakref
@@ -397,6 +396,8 @@ class Explanation(NamedTuple):
 
     def to_json(self, **options: Any) -> str:
         """The same as JSON; `options` go to json.dumps."""
+        import json  # 3 ms that most programs never need
+
         return json.dumps(self.to_dict(), **options)
 
     def __str__(self) -> str:

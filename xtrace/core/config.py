@@ -7,7 +7,6 @@ environment (`XTRACE_X`, then `JAX_X`), and is a context manager factory: `with 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -249,6 +248,8 @@ class Configuration:
     def _unknown(self, name: str) -> NoReturn:
         known = [n for n, f in self.flags.items() if not f.internal]
         prefix = "jax_" if name.startswith("jax_") else ""
+        import difflib  # only on the way to an error
+
         near = [prefix + n for n in difflib.get_close_matches(_plain(name), known, n=3, cutoff=0.7)]
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`xtrace info --flags` lists them"
         raise AttributeError(f"unrecognized config option: {name!r}; {hint}")
