@@ -75,3 +75,11 @@ def test_legacy_prng_key(state):
             for call in (xt.random.uniform, xt.jit(xt.random.normal), xt.random.split):
                 with pytest.raises(ValueError, match="Legacy uint32 key"):
                     call(raw)
+
+
+def test_flattened_prefixes():
+    from xtrace.compat._src.tree_util import broadcast_flattened_prefix_with_treedef
+
+    full = xt.tree.structure((0, [0, 0], {"a": 0}))
+    leaves, prefix = xt.tree.flatten((1, 2, 3))
+    assert broadcast_flattened_prefix_with_treedef(leaves, prefix, full) == [1, 2, 2, 3]

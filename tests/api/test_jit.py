@@ -371,3 +371,14 @@ def test_no_warnings_in_ordinary_use():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         xt.jit(lambda x: x + 1, donate_argnums=0)(xt.device_put(VECTOR))
+
+
+@pytest.mark.parametrize("option", ["static_argnames", "donate_argnames"])
+def test_names_that_no_keyword_can_have(option):
+    def f(a, /, b, *args, **kwargs):
+        return b
+
+    xt.jit(f, **{option: ("b", "anything")})
+    for name in ("a", "args"):
+        with pytest.raises(ValueError, match=f"no argument '{name}'"):
+            xt.jit(f, **{option: name})

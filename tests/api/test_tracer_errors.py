@@ -113,3 +113,9 @@ def test_leak_out_of_grad():
     xt.grad(lambda x: (kept.append(x), x * x)[1])(1.0)
     with pytest.raises(errors.UnexpectedTracerError):
         kept[0] + 1.0
+
+
+def test_python_numbers_name_the_conversion():
+    for number in (int, float, complex):
+        with pytest.raises(TypeError, match=rf"Try using `x.astype\({number.__name__}\)`"):
+            xt.jit(lambda x, number=number: number(x))(1.0)

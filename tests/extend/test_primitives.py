@@ -5,7 +5,7 @@ import pytest
 
 import xtrace as xt
 import xtrace.numpy as jnp
-from xtrace.extend.core import Primitive, primitives
+from xtrace.extend.core import Primitive, primitives, subjaxprs
 
 
 def test_primitives_are_those_that_jaxprs_hold():
@@ -46,3 +46,8 @@ def test_a_call_outside_programs_runs_each_operation_as_it_is():
     jaxpr = xt.make_jaxpr(lambda x: seen_p.bind(x))(1.0)
     assert primitives.call_p.bind(3.0, call_jaxpr=jaxpr) == [3.0]
     assert ran == [3.0]
+
+
+def test_subjaxprs_of_a_jaxpr():
+    jaxpr = xt.make_jaxpr(lambda x: xt.lax.cond(x > 0, xt.lax.sin, xt.lax.cos, x))(1.0)
+    assert {j.eqns[0].primitive.name for j in subjaxprs(jaxpr)} == {"sin", "cos"}

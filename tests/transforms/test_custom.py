@@ -437,3 +437,29 @@ def test_arguments_that_do_not_bind():
         xt.jit(lambda x: g(x, z=1.0))(1.0)
     with pytest.raises(TypeError, match="custom_jvp function f got 'a' for its argument y"):
         xt.jit(lambda x: g(x, "a"))(1.0)
+
+
+def test_staged_calls_of_arguments_that_are_not_mapped():
+    total = xt.custom_vjp(lambda x: xt.lax.psum(x, "i"))
+    total.defvjp(lambda x: (xt.lax.psum(x, "i"), None), lambda _, ct: (ct,))
+    doubled = xt.custom_jvp(lambda x: xt.lax.psum(x, "i"))
+    doubled.defjvp(lambda primals, tangents: (xt.lax.psum(primals[0], "i"), tangents[0]))
+    for f in (total, doubled, xt.jit(total), xt.jit(doubled)):
+
+        def g(_, x, f=f):
+            return f(x)
+
+        mapped = xt.vmap(g, in_axes=(0, None), out_axes=None, axis_name="i")
+        assert float(mapped(np.arange(4.0), 2.0)) == 8.0
+
+
+def test_a_rule_that_alone_depends_on_the_mapped_axis():
+    f = xt.custom_jvp(lambda x: xt.lax.psum(x, "i"))
+
+    @f.defjvp
+    def rule(primals, tangents):
+        return f(*primals), el.mul(tangents[0], el.add(1.0, xt.lax.axis_index("i").astype(np.float32)))
+
+    over = xt.vmap(lambda x, c: el.mul(x, xt.jit(f)(c)), in_axes=(0, None), axis_name="i")
+    with pytest.raises(ValueError, match="batched along the mapped axis 'i'"):
+        xt.jvp(lambda c: over(np.ones(3, np.float32), c), (1.0,), (1.0,))

@@ -74,7 +74,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "tpu.linalg.qdwh": (),
     "traceback_util": (),
     "tree": ("tree",),
-    "tree_util": ("tree_util",),
+    "tree_util": ("tree_util", "compat.trees"),
     "typing": ("typing",),
     "util": ("compat.functions", "compat.lists", "api_util"),
     "xla_bridge": ("extend.backend", "runtime.backends"),
@@ -88,6 +88,7 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "ad_checkpoint": {
         "custom_remat": "custom_remat",
+        "saved_residuals": "api.checkpointing.saved_residuals",
     },
     "api": {
         "clear_backends": "extend.backend.clear_backends",

@@ -35,7 +35,6 @@ _LAZY: dict[str, str] = {
     "max_dim": "dims",
     "min_dim": "dims",
     "no_effects": "jaxpr",
-    "subjaxprs": "jaxpr",
 }
 
 

@@ -95,6 +95,10 @@ class Flag:
     def value(self) -> Any:
         return self.state.value
 
+    def get_global(self) -> Any:
+        """The value in threads that don't override it."""
+        return self.state.get_global()
+
     def check(self, value: Any) -> Any:
         """Return `value` as the flag keeps it; raise ValueError if it is not one that the flag can have."""
         if self.choices is not None:
@@ -298,7 +302,7 @@ class Configuration:
     @property
     def values(self) -> dict[str, Any]:
         """The global value of every flag and accepted option, by its `jax_` name; a copy."""
-        out = {f"jax_{n}": f.state.get_global() for n, f in self.flags.items() if not f.internal}
+        out = {f"jax_{n}": f.get_global() for n, f in self.flags.items() if not f.internal}
         return out | {config_options.jax_name(n): v for n, v in self.without_effect.items()}
 
     @property

@@ -42,12 +42,14 @@ class ConcretizationTypeError(JAXTypeError):
         asked = f"A concrete {wanted} was asked of a traced array of type {tracer.aval.str_short()}."
         if context:
             asked += f" {context}"
+        # A number of another type is most often meant as a conversion of the array.
+        convert = f"Try using `x.astype({wanted})`" if wanted in ("int", "float", "complex") else "use .astype()"
         super().__init__(
             _explain(
                 asked,
                 tracer,
-                "keep the computation in array operations (numpy.where, lax.cond, .astype()), or mark the argument "
-                "as static: jit(f, static_argnames=...).",
+                "keep the computation in array operations (numpy.where, lax.cond), or mark the argument as static: "
+                f"jit(f, static_argnames=...). To convert an array {convert}.",
             )
         )
 

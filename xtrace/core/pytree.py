@@ -497,7 +497,7 @@ def _check_composed(treedef: PyTreeDef, outer: PyTreeDef, inner: PyTreeDef) -> N
     leaf = inner.unflatten(range(inner.num_leaves))
     if treedef != tree_structure(outer.unflatten([leaf] * outer.num_leaves)):
         raise TypeError(
-            "tree_transpose: the tree's structure is not outer_treedef composed with inner_treedef\n"
+            "Mismatch in tree_transpose: the tree's structure is not outer_treedef composed with inner_treedef\n"
             f"  tree: {treedef}\n  expected: {outer.compose(inner)}"
         )
 

@@ -71,8 +71,9 @@ def infer_argnums_and_argnames(
                 f"({', '.join(p.name for p in positional)}); {option}_argnums={argnums} names number {i}, which "
                 "doesn't exist"
             )
+    taken = {p.name for p in parameters if p.kind not in _BY_NAME}  # these can't be passed by name
     for name in names:
-        if not any_name and name not in by_name:
+        if name not in by_name and (name in taken or not any_name):
             raise ValueError(
                 f"jitted function {fun_name(fun)} has no argument {name!r} (it has {', '.join(by_name) or 'none'}); "
                 f"{option}_argnames={argnames} is wrong"

@@ -24,7 +24,7 @@ from xtrace.core.trace import Tracer, current
 from xtrace.transforms import batching
 from xtrace.transforms.batching import BatchTrace, MappedAxis, batch_jaxpr, move_axis, resumed
 from xtrace.transforms.linearize import Tape
-from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
+from xtrace.transforms.staging import Transformed, closed_call_operands, trace_to_jaxpr
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 
@@ -269,7 +269,19 @@ class BatchedFunction:
     def conform(self, pairs: Sequence[tuple[Any, int | None]], mapped: Sequence[bool] | None = None) -> list[Any]:
         """Results with their mapped axes where they belong."""
         out_dims = self.decide([d is not None for _, d in pairs] if mapped is None else mapped)
-        return [o if want is None else move_axis(o, d, 0, self.axis.size) for (o, d), want in zip(pairs, out_dims)]
+        return [self.at(o, d, want) for (o, d), want in zip(pairs, out_dims)]
+
+    def at(self, x: Any, dim: int | None, want: int | None) -> Any:
+        """A result of the function or of a rule, mapped at `dim`, where it is wanted: at 0, or not mapped."""
+        if want is not None:
+            return move_axis(x, dim, 0, self.axis.size)
+        if dim is not None:
+            raise ValueError(
+                f"a derivative rule gives a result that is batched along the mapped axis {self.axis.name!r}, of a "
+                "function whose arguments and results are not: write the function so that an argument of it is "
+                "mapped wherever its rule makes use of the axis."
+            )
+        return x
 
 
 class _BatchedRule:
@@ -301,7 +313,7 @@ class BatchedJVPRule(_BatchedRule):
             tangent_pairs = [(t, None) if type(t) is Zero else trace.split(t) for t in out_tangents]
         outs = fun.conform(pairs, [d is not None or e is not None for (_, d), (_, e) in zip(pairs, tangent_pairs)])
         return outs, [
-            zero_tangent(o) if type(t) is Zero else t if want is None else move_axis(t, d, 0, fun.axis.size)
+            zero_tangent(o) if type(t) is Zero else fun.at(t, d, want)
             for o, (t, d), want in zip(outs, tangent_pairs, fun.decide(()))
         ]
 
@@ -410,23 +422,30 @@ def _custom_jvp_batch(
     jvp: Any,
     num_consts: int,
     **params: Any,
-) -> tuple[list[Any], list[int]]:
+) -> tuple[list[Any], list[int | None]]:
     args, dims = _consts_in_front(axis, args, dims, num_consts)
-    n = len(call_jaxpr.outvars)
-    batched, consts, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), (True,) * n)
-    rule = BatchedJVPRule(jvp, _staged_function(axis, dims[num_consts:], n))
-    num_consts += len(consts)
-    return custom_jvp_call_p.bind(*consts, *args, call_jaxpr=batched, jvp=rule, num_consts=num_consts, **params), [
-        0
-    ] * n
+    batched, consts, out_dims = _batch_body(call_jaxpr, axis, tuple(dims))
+    rule = BatchedJVPRule(jvp, _staged_function(axis, dims[num_consts:], out_dims))
+    params |= dict(call_jaxpr=batched, jvp=rule, num_consts=num_consts + len(consts))
+    return custom_jvp_call_p.bind(*consts, *args, **params), out_dims
 
 
-def _staged_function(axis: MappedAxis, dims: Sequence[int | None], n_outs: int) -> BatchedFunction:
+def _batch_body(jaxpr: Jaxpr, axis: MappedAxis, dims: tuple[int | None, ...]) -> Transformed:
+    """The function of a call as a batched jaxpr. Where no operand is mapped, nor need results be."""
+    if any([d is not None for d in dims]):
+        mapped = (True,) * len(jaxpr.outvars)
+    else:
+        mapped = tuple([d is not None for d in batch_jaxpr(jaxpr, axis, dims).outs])
+    batched, consts, _ = batch_jaxpr(jaxpr, axis, dims, mapped)
+    return Transformed(batched, consts, [0 if m else None for m in mapped])
+
+
+def _staged_function(axis: MappedAxis, dims: Sequence[int | None], out_dims: list[int | None]) -> BatchedFunction:
     """What rules need to know of a function that is batched as a jaxpr."""
     trace = BatchTrace(None, axis)
     trace.alive = False
     fun = BatchedFunction(None, trace, tuple(dims))
-    fun.out_dims = [0] * n_outs
+    fun.out_dims = out_dims
     return fun
 
 
@@ -469,14 +488,13 @@ def _custom_vjp_batch(
     bwd: Any,
     num_consts: int,
     **params: Any,
-) -> tuple[list[Any], list[int]]:
+) -> tuple[list[Any], list[int | None]]:
     args, dims = _consts_in_front(axis, args, dims, num_consts)
-    n = len(call_jaxpr.outvars)
-    batched, consts, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), (True,) * n)
-    fun = _staged_function(axis, dims[num_consts:], n)
-    rules = dict(fwd=BatchedForward(fwd, fun), bwd=BatchedBackward(bwd, fun))
-    num_consts += len(consts)
-    return custom_vjp_call_p.bind(*consts, *args, call_jaxpr=batched, num_consts=num_consts, **rules, **params), [0] * n
+    batched, consts, out_dims = _batch_body(call_jaxpr, axis, tuple(dims))
+    fun = _staged_function(axis, dims[num_consts:], out_dims)
+    params |= dict(fwd=BatchedForward(fwd, fun), bwd=BatchedBackward(bwd, fun))
+    params |= dict(call_jaxpr=batched, num_consts=num_consts + len(consts))
+    return custom_vjp_call_p.bind(*consts, *args, **params), out_dims
 
 
 custom_vjp_call_p.linearize = _custom_vjp_linearize

@@ -21,8 +21,8 @@ from xtrace.core.jaxpr import (
     count_names,
     eval_jaxpr,
     no_effects,
-    subjaxprs,
 )
+from xtrace.core.jaxpr import subjaxprs as held_jaxprs
 from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime.jaxlib_api import ArrayImpl
@@ -48,7 +48,19 @@ def gensym(suffix: str = "") -> Callable[[Any], Var]:
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
     """The jaxprs in an equation's parameters."""
-    return subjaxprs(params)
+    return held_jaxprs(params)
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs that the equations of a jaxpr hold; not those inside them.
+
+    >>> import xtrace as xt
+    >>> from xtrace.extend.core import subjaxprs
+    >>> [j.eqns[0].primitive for j in subjaxprs(xt.make_jaxpr(xt.jit(xt.lax.sin))(0.0))]
+    [sin]
+    """
+    for eqn in jaxpr.eqns:
+        yield from held_jaxprs(eqn.params)
 
 
 def new_jaxpr_eqn(
