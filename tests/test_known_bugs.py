@@ -94,6 +94,23 @@ def _():
     ]
 
 
+@case("x log y at x = 0", [np.log(3.0), 0.0])
+def _():
+    return xt.grad(xt.scipy.special.xlogy, (0, 1))(0.0, 3.0)
+
+
+@case("a norm and a logsumexp, compiled or not", [[[65 / 14.4, 0], [-1.5 * 65 / 14.4, 0]]] * 2, rtol=1e-4)
+def _():
+    def energy(p):
+        x = p["shift"] + p["scale"] * xnp.array([-1.5, 0.0])
+        ring = 0.5 * ((xnp.linalg.norm(x, axis=-1) - 2) / 0.4) ** 2
+        wells = -0.5 * ((x[..., :1] + xnp.array([-2.0, 2.0])) / 0.6) ** 2
+        return ring - xt.nn.logsumexp(wells, axis=-1)
+
+    p = {"shift": xnp.zeros(2), "scale": xnp.ones(2)}
+    return [[g["shift"], g["scale"]] for g in (xt.grad(energy)(p), xt.jit(xt.grad(energy))(p))]
+
+
 # -- derivatives of structural operations ------------------------------------------------------------------------
 
 
@@ -140,6 +157,39 @@ Z, T = 0.3 + 0.7j, -1.1 + 0.4j
 @case("tangent of a function that isn't holomorphic", Z * T + np.conj(Z) ** 2 * np.conj(T))
 def _():
     return xt.jvp(lambda z: 0.5 * z**2 + xnp.conj(z) ** 3 / 3, (np.complex64(Z),), (np.complex64(T),))[1]
+
+
+@case("hessian of a rematerialized product of Python numbers", 2.0)
+def _():
+    return xt.hessian(xt.checkpoint(lambda x: lax.dot_general(x, x, (((), ()), ((), ())))))(1.0)
+
+
+@case("gradients of a bfloat16 convolution that sums in float32 are bfloat16", ([6.0, 8.0], ["bfloat16"] * 2), exact=True)
+def _():
+    def total(x, w):
+        layout = "NLC", "LIO", "NLC"
+        y = lax.conv_general_dilated(x, w, (1,), "VALID", dimension_numbers=layout, preferred_element_type=xnp.float32)
+        return y.sum()
+
+    gx, gw = xt.grad(total, (0, 1))(xnp.ones((1, 8, 4), xnp.bfloat16), xnp.ones((3, 4, 8), xnp.bfloat16))
+    return [float(gw[0, 0, 0]), float(gx[0, 0, 0])], [gx.dtype.name, gw.dtype.name]
+
+
+@case("calling a pullback of a rematerialized compiled function again traces nothing", 0)
+def _():
+    traced = []
+
+    @xt.jit
+    def double(x):
+        traced.append(1)
+        return 2 * x
+
+    _, pull = xt.vjp(xt.checkpoint(double), 1.0)
+    pull(1.0)
+    before = len(traced)
+    for _ in range(3):
+        pull(1.0)
+    return len(traced) - before
 
 
 # -- functions with derivatives of their own ---------------------------------------------------------------------
@@ -223,6 +273,17 @@ def _():
     return xt.vmap(xt.grad(lambda x: lax.cond(x > 0, lambda v: v**2, lambda v: v**3, x)))(xnp.linspace(-1, 1, 5))
 
 
+@case("unit vectors by two conds, differentiated under vmap at zero", np.zeros((2, 3)))
+def _():
+    def norm(x):
+        return lax.cond(xnp.all(x == 0), lambda x: xnp.zeros(1), lambda x: xnp.linalg.norm(x, keepdims=True), x)
+
+    def unit(x):
+        return lax.cond(xnp.all(x == 0), xnp.zeros_like, lambda x: x / norm(x), x)
+
+    return xt.vmap(xt.grad(lambda x: unit(x).sum()))(xnp.zeros((2, 3)))
+
+
 @case("loops with traced counts under two vmaps", np.arange(3)[:, None] + np.arange(4))
 def _():
     count = lambda x, n: lax.fori_loop(0, n, lambda _, v: v + 1, x)
@@ -293,6 +354,18 @@ def _():
 def _():
     out = lax.map(lambda x: x * x, xnp.array([]))
     return out.shape, out.dtype.name
+
+
+@case("matrix norms of nothing are 0", np.zeros(8))
+def _():
+    wide, tall = xnp.zeros((0, 2)), xnp.zeros((2, 0))
+    norms = [xnp.linalg.matrix_norm(x, ord=order) for x in (wide, tall) for order in (1, xnp.inf, "fro")]
+    return [*norms, xnp.linalg.norm(wide, xnp.inf, axis=(0, 1)), xnp.linalg.vector_norm(wide[:, 0], ord=xnp.inf)]
+
+
+@case("an image resized to nothing", (0, 4), exact=True)
+def _():
+    return xt.image.resize(xnp.ones((2, 3)), (0, 4), "linear").shape
 
 
 # -- indexing ----------------------------------------------------------------------------------------------------
@@ -451,6 +524,12 @@ def _():
     return True
 
 
+@case("1, True and 1.0 are different static arguments", ["int32", "bool", "float32"], exact=True)
+def _():
+    f = xt.jit(lambda k: k, static_argnums=0)
+    return [f(k).dtype.name for k in (1, True, 1.0)]
+
+
 @case("static_argnums in any order", [-2, -2])
 def _():
     f = lambda a, b, c: (a + c) - b * c
@@ -492,6 +571,14 @@ def _():
     return [calls_nothing(8), len(calls_pair(7)), calls_nothing(9)]
 
 
+@case("the size of a mapped axis isn't remembered by a compiled function or a scan", [2, 3, 2, 3])
+def _():
+    size = lambda: lax.axis_size("i")
+    by_jit = xt.jit(lambda: size())
+    by_scan = lambda: lax.scan(lambda c, _: (size(), None), 0, None, length=1)[0]
+    return [xt.vmap(f, axis_name="i", axis_size=n, out_axes=None)() for f in (by_jit, by_scan) for n in (2, 3)]
+
+
 @case("vmap of keyword arguments", [2, 6])
 def _():
     return np.concatenate(xt.vmap(lambda a, b: (2 * a, 3 * b))(a=xnp.array([1]), b=xnp.array([2])))
@@ -530,6 +617,24 @@ def _():
 def _():
     t = xt.tree_util
     return t.tree_structure((3,)) == t.treedef_tuple((t.tree_structure(3),))
+
+
+@case("vmap builds no node of the program's own types with leaves that aren't arrays", [3, 3])
+def _():
+    @xt.tree_util.register_pytree_node_class
+    class Boxes:
+        def __init__(self, corners):
+            assert corners.ndim >= 1
+            self.corners = corners
+
+        def tree_flatten(self):
+            return (self.corners,), None
+
+        @classmethod
+        def tree_unflatten(cls, _, children):
+            return cls(*children)
+
+    return xt.vmap(lambda boxes: boxes.corners.sum())(Boxes(xnp.ones((2, 3))))
 
 
 @case("ravel_pytree brings every leaf's dtype back", ["float32", "int32", "float32"], exact=True)

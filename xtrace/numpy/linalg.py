@@ -19,6 +19,14 @@ from xtrace.numpy import reductions as red
 from xtrace.numpy.arguments import canonical_axis
 
 
+def _largest(sizes: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The maximum of numbers that aren't negative: 0 where there are none."""
+    shape = shaped(sizes).shape
+    # A sum over nothing is 0, which is the norm of nothing.
+    spec = red.SUM if any(shape[i] == 0 for i in axes) else red.MAX
+    return red.reduce(spec, sizes, axes, None, None, keepdims)
+
+
 def _vector_norm(x: Any, order: Any, axes: tuple[int, ...], keepdims: bool, what: str = "vector") -> Any:
     """A norm of the elements along axes, taken as one vector; `x` is inexact."""
 
@@ -30,7 +38,7 @@ def _vector_norm(x: Any, order: Any, axes: tuple[int, ...], keepdims: bool, what
         return sqrt_of_sum(total(squares))
     size = el.abs(x)
     if order == np.inf:
-        return red.reduce(red.MAX, size, axes, None, None, keepdims)
+        return _largest(size, axes, keepdims)
     if order == -np.inf:
         return red.reduce(red.MIN, size, axes, None, None, keepdims)
     if order == 0:
@@ -50,7 +58,7 @@ def _matrix_norm(x: Any, order: Any, row: int, column: int, keepdims: bool) -> A
     if order in (1, -1, np.inf, -np.inf):
         summed, picked = (row, column) if order in (1, -1) else (column, row)
         sums = red.reduce(red.SUM, el.abs(x), summed, None, None, True)
-        out = red.reduce(red.MAX if order > 0 else red.MIN, sums, picked, None, None, True)
+        out = _largest(sums, (picked,), True) if order > 0 else red.reduce(red.MIN, sums, picked, None, None, True)
         return out if keepdims else shapes.squeeze(out, (row, column))
     if order not in (2, -2, "nuc"):
         raise ValueError(f"Invalid order '{order}' for matrix norm.")
@@ -58,8 +66,10 @@ def _matrix_norm(x: Any, order: Any, row: int, column: int, keepdims: bool) -> A
 
     rest = [i for i in range(shaped(x).ndim) if i not in (row, column)]
     values = lax_linalg.svd(shapes.transpose(x, [*rest, row, column]), full_matrices=False, compute_uv=False)
-    spec = {2: red.MAX, -2: red.MIN, "nuc": red.SUM}[order]
-    out = red.reduce(spec, values, -1)
+    if order == 2:
+        out = _largest(values, (shaped(values).ndim - 1,), False)
+    else:
+        out = red.reduce(red.SUM if order == "nuc" else red.MIN, values, -1)
     return shapes.expand_dims(out, sorted((row, column))) if keepdims else out
 
 
