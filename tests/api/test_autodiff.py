@@ -168,3 +168,18 @@ def test_vjp_functions_are_pytrees():
     assert float(xt.jit(lambda pull, ct: pull(ct)[0])(pull, 2.0)) == 6.0
     _, constant = xt.vjp(lambda x: (x, 3.0), 1.0)
     assert float(xt.tree.map(lambda r: r, constant)((5.0, 1.0))[0]) == 5.0
+
+
+def test_jacobians_with_respect_to_integers_are_zeros_of_their_type():
+    i = np.arange(2, dtype=np.int32)
+    jacobian = xt.jacrev(lambda x, i: x * 2.0, argnums=(0, 1), allow_int=True)(np.ones(3, np.float32), i)
+    np.testing.assert_array_equal(jacobian[0], 2 * np.eye(3))
+    assert jacobian[1].dtype == np.int32
+    np.testing.assert_array_equal(jacobian[1], np.zeros((3, 2)))
+
+
+def test_mapped_cotangents_of_integers():
+    pull = xt.vjp(lambda x, i: x * 2.0, 1.0, np.arange(2))[1]
+    x_ct, i_ct = xt.vmap(pull)(np.ones(3, np.float32))
+    np.testing.assert_array_equal(x_ct, np.full(3, 2.0))
+    assert (i_ct.dtype, i_ct.shape) == (xt.float0, (3, 2))

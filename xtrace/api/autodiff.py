@@ -599,6 +599,14 @@ def _split_last(x: Any, leaves: Sequence[Any], axis: int) -> list[Any]:
     return out
 
 
+def _zeros_for_float0(rows: Any, x: Any) -> Any:
+    """The rows of a Jacobian; zeros of the argument's own dtype where it has no derivative (allow_int)."""
+    from xtrace.lax import shapes
+
+    aval = shaped(rows)
+    return shapes.full(aval.shape, 0, shaped(x).dtype) if aval.dtype == dtypes.float0 else rows
+
+
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
@@ -698,6 +706,7 @@ def jacrev(
         basis = _basis(outs)
         rows = vmap(lambda *cts: pull(out_tree.unflatten(cts)))(*basis)
         row_leaves, in_tree = _flatten(rows)
+        row_leaves = [_zeros_for_float0(r, x) for r, x in zip(row_leaves, pytree.tree_leaves(chosen))]
         # row_leaves[j]: (all output elements, *input j). Cut into outputs, each a tree of inputs.
         pieces = [_split_last(r, outs, 0) for r in row_leaves]
         per_output = []

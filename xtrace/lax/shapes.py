@@ -584,6 +584,8 @@ def _move_axis(x: Any, source: int | None, destination: int, size: int) -> Any:
     aval = shaped(x)
     if source is None:
         shape = (*aval.shape[:destination], size, *aval.shape[destination:])
+        if aval.dtype == dtypes.float0:  # there is nothing in it to repeat
+            return np.zeros(shape, dtypes.float0)
         return broadcast_in_dim(x, shape, [i for i in range(len(shape)) if i != destination])
     permutation = [i for i in range(aval.ndim) if i != source]
     permutation.insert(destination, source)
