@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,29 @@ _clients: dict[str, Client] = {}
 _default: Client | None = None
 #: Platforms that were tried by themselves (nobody asked for them by name) and why they failed.
 _failures: dict[str, str] = {}
+#: Platforms that programs have made known: name -> (what makes the client, priority, may fail quietly).
+_registered: dict[str, tuple[Callable[[], Client], int, bool]] = {}
 #: Keyword arguments for the CPU client of a multi-process program, set by the distributed service.
 distributed_options: dict[str, Any] = {}
+
+
+def register_factory(
+    name: str, factory: Callable[[], Client], priority: int, fail_quietly: bool, experimental: bool
+) -> None:
+    """Make a platform known by what makes its client. Raises ValueError if there is one of that name."""
+    if name == "cpu" or name in plugins.known_platforms() or name in _registered:
+        raise ValueError(f"Backend {name} already registered")
+
+    def make() -> Client:
+        if experimental:
+            warnings.warn(f"the platform {name} is experimental: not all of xtrace may work on it", stacklevel=2)
+        return factory()
+
+    _registered[name] = (make, priority, fail_quietly)
+
+
+def _known(platform: str) -> bool:
+    return platform == "cpu" or platform in _registered or platform in plugins.known_platforms()
 
 
 def _plugin_name(platform: str) -> str:
@@ -46,6 +68,8 @@ def _make_client(platform: str) -> Client:
     if platform == "cpu":
         count = config.num_cpu_devices.value
         client = jaxlib_api.make_cpu_client(count if count > 0 else None, **distributed_options)
+    elif platform in _registered:
+        client = _registered[platform][0]()
     else:
         plugins.load(platform)
         client = jaxlib_api.make_plugin_client(platform, _client_options(platform))
@@ -81,7 +105,7 @@ def _choose() -> Client:
     requested = _requested()
     if requested is not None:
         for platform in requested:
-            if platform != "cpu" and platform not in plugins.known_platforms():
+            if not _known(platform):
                 raise RuntimeError(
                     f"the flag platforms ({config.platforms.value!r}) names the unknown platform {platform!r}; "
                     f"known are cpu, {', '.join(plugins.known_platforms())}. Others can be named with "
@@ -95,6 +119,15 @@ def _choose() -> Client:
                 f"{config.platforms.value!r}): {error}\n"
                 "Unset XTRACE_PLATFORMS and JAX_PLATFORMS, or set platforms to 'cpu', to run without it."
             ) from error
+    for platform, (_, priority, quietly) in sorted(_registered.items(), key=lambda item: -item[1][1]):
+        if priority <= 0:  # below the CPU: only where it is asked for
+            break
+        try:
+            return _client(platform)
+        except Exception as error:  # whatever the factory raises, the program can still run elsewhere
+            if not quietly:
+                raise
+            _failures[platform] = str(error)
     for platform in plugins.known_platforms():
         path, _ = plugins.find_library(platform)
         if path is None or not plugins.hardware_present(platform):
@@ -140,7 +173,7 @@ def get_backend(platform: str | Client | None = None) -> Client:
     client = _clients.get(name)
     if client is not None:
         return client
-    if name != "cpu" and name not in plugins.known_platforms():
+    if not _known(name):
         raise RuntimeError(f"Unknown backend {platform}. Available backends are {_available()}")
     requested = _requested()
     if requested is not None and name not in requested:

@@ -35,6 +35,35 @@ def compile_options(placement: Any, overrides: dict[str, Any] | None = None) -> 
     return options
 
 
+def options_for(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    overrides: dict[str, Any] | None = None,
+    fdo_profile: bytes | None = None,
+) -> Any:
+    """jaxlib's options for a program in so many copies and parts, on devices given by their ids."""
+    options = jaxlib_api.CompileOptions()
+    build = options.executable_build_options
+    options.num_replicas = build.num_replicas = num_replicas
+    options.num_partitions = build.num_partitions = num_partitions
+    build.use_spmd_partitioning = num_partitions > 1
+    build.use_shardy_partitioner = True
+    if fdo_profile:
+        build.fdo_profile = fdo_profile
+    if device_assignment is not None:
+        ids = np.asarray(device_assignment, np.int32)
+        if ids.size != num_replicas * num_partitions:
+            raise ValueError(
+                f"device_assignment has {ids.size} devices for {num_replicas} replicas of {num_partitions} partitions"
+            )
+        assignment = jaxlib_api.DeviceAssignment.create(ids.reshape(num_replicas, num_partitions))
+        options.device_assignment = build.device_assignment = assignment
+    if overrides:
+        options.env_option_overrides = [(k, v if isinstance(v, bool) else str(v)) for k, v in overrides.items()]
+    return options
+
+
 def load(program: Any, placement: Any, overrides: dict[str, Any] | None = None) -> Any:
     """The program loaded on the placement's devices (compiled only, where the devices are only described)."""
     client = placement.devices[0].client

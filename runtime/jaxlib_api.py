@@ -336,6 +336,13 @@ def to_xla_computation(module: Any) -> Any:
     return _jax.mlir.mlir_module_to_xla_computation(str(module), use_tuple_args=False, return_tuple=False)
 
 
+deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
+hlo_to_stablehlo = _jax.mlir.hlo_to_stablehlo
+refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
+serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
+ifrt_programs = _jax.ifrt_programs
+
+
 def cost_analysis_of_module(client: Any, module: Any) -> dict[str, float]:
     """XLA's cost estimate of a module before optimization."""
     return dict(_jax.hlo_module_cost_analysis(client, to_xla_computation(module).get_hlo_module()))

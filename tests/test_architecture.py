@@ -39,7 +39,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("xtrace.__main__", "xtrace.cli"): "`python -m xtrace` is the command",
 }
 
-#: Modules of the top level that belong to a lower layer than `top`.
+#: Modules that belong to another layer than their place says.
 _TOP_MODULES = {
     "xtrace.dtypes": "libraries",
     "xtrace.errors": "core",
@@ -50,6 +50,9 @@ _TOP_MODULES = {
     "xtrace.flatten_util": "libraries",
     "xtrace.compat.lists": "api",
     "xtrace.interpreters.mlir": "api",
+    "xtrace.experimental.ode": "top",
+    "xtrace.extend.backend": "top",
+    "xtrace.extend.random": "top",
 }
 
 

@@ -338,7 +338,30 @@ _GENERATORS: dict[str, tuple[Any, Any, Any, Any]] = {
 
 
 def _generator(aval: ShapedArray) -> tuple[Any, Any, Any, Any]:
-    return _GENERATORS[aval.dtype.impl.name]
+    impl = aval.dtype.impl
+    return _written_by_users(impl) if impl.rules else _GENERATORS[impl.name]
+
+
+def _written_by_users(impl: rb.PRNGImpl) -> tuple[Any, Any, Any, Any]:
+    """The same for a generator whose rules are functions of arrays."""
+    make, split, fold_in, bits = impl.rules
+
+    def words_of(shape: Shape) -> ShapedArray:
+        return _u32((*shape, *impl.key_shape))
+
+    def lower_seed(ctx: Body, seeds: Any, aval: ShapedArray) -> Any:
+        return ctx.inline(lambda s: make(s, aval.shape), [aval], seeds)[0]
+
+    def lower_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partitionable: bool) -> Any:
+        return ctx.inline(lambda w: split(w, batch, shape), [words_of(batch)], words)[0]
+
+    def lower_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
+        return ctx.inline(lambda w, d: fold_in(w, d, batch), [words_of(batch), _u32(data_shape)], words, data)[0]
+
+    def lower_bits(ctx: Body, words: Any, batch: Shape, width: int, shape: Shape, partitionable: bool) -> Any:
+        return ctx.inline(lambda w: bits(w, batch, width, shape), [words_of(batch)], words)[0]
+
+    return lower_seed, lower_split, lower_fold_in, lower_bits
 
 
 def _lower_seed(ctx: Body, eqn: Any, seeds: Any) -> Any:

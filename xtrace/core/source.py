@@ -43,6 +43,13 @@ def _classify(filename: str) -> bool:
     return own
 
 
+def exclude(path: str) -> None:
+    """Treat files whose names begin with `path` as ours: positions are those of their callers."""
+    global _OWN_FOLDERS
+    _OWN_FOLDERS = (*_OWN_FOLDERS, path)
+    is_own_file.clear()
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame at or above `frame` that is not xtrace's."""
     known = is_own_file
@@ -143,10 +150,14 @@ def describe(position: Position | None) -> str:
 
 
 class SourceInfo(NamedTuple):
-    """What JAX calls an equation's source_info: the position and the stack of named scopes."""
+    """What JAX calls an equation's source_info: the position (JAX has a traceback) and the stack of named scopes."""
 
-    position: Position | None
+    traceback: Position | None
     name_stack: str = ""
+
+    @property
+    def position(self) -> Position | None:
+        return self.traceback
 
     @property
     def line(self) -> Line | None:

@@ -26,15 +26,17 @@ from xtrace.transforms.batching import MappedAxis, move_axis
 class PRNGImpl:
     """A random number generator: its name, the short tag in its dtype's name, and the shape of one key's words."""
 
-    __slots__ = ("name", "tag", "key_shape", "dtype")
+    __slots__ = ("name", "tag", "key_shape", "dtype", "rules")
 
     #: What tells one from another in programs (core.fingerprint).
-    fingerprint_fields = ("name", "tag", "key_shape")
+    fingerprint_fields = ("name", "tag", "key_shape", "rules")
 
     def __init__(self, name: str, tag: str, key_shape: tuple[int, ...]) -> None:
         self.name = name
         self.tag = tag
         self.key_shape = key_shape
+        #: Functions of words, of the generators that users write (extend.random): seed, split, fold_in, bits.
+        self.rules: tuple[Callable[..., Any], ...] = ()
         self.dtype = KeyDtype(self)
 
     def __reduce__(self) -> Any:

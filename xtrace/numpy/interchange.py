@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.core import dtypes
-from xtrace.numpy.creation import asarray, place
+from xtrace.numpy.creation import array, asarray, place
 from xtrace.runtime import backends, jaxlib_api
 
 
@@ -42,6 +42,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         out = asarray(x)
     else:
         out = jaxlib_api.from_dlpack(x.__dlpack__(), _device_of(int(kind), number), None, copy)
+        if copy:  # jaxlib shares the memory of its own arrays even so
+            out = array(out)
     return place(out, device)
 
 

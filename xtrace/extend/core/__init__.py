@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from xtrace.core import dtypes
-from xtrace.core.avals import AbstractToken, ShapedArray
+from xtrace.core.avals import AbstractToken, ShapedArray, abstract_token
+from xtrace.core.axes import bound_axes
 from xtrace.core.check import check_jaxpr
 from xtrace.core.errors import InconclusiveDimensionOperation, JaxprTypeError
 from xtrace.core.jaxpr import (
@@ -24,8 +27,11 @@ from xtrace.core.jaxpr import (
 )
 from xtrace.core.jaxpr import subjaxprs as held_jaxprs
 from xtrace.core.primitive import Primitive, aval_of
-from xtrace.core.trace import Tracer, current
+from xtrace.core.trace import Tracer, current, use_trace
+from xtrace.extend.core import primitives
+from xtrace.extend.core.calls import create_call_primitive, eval_jaxpr_transpose, register_call_primitive_rules
 from xtrace.runtime.jaxlib_api import ArrayImpl
+from xtrace.transforms.batching import BatchTrace
 
 Effects = frozenset[Any]
 
@@ -130,6 +136,92 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     return trace is not None and trace.stages()
 
 
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether a function is being mapped."""
+    trace = current.trace
+    while trace is not None:
+        if isinstance(trace, BatchTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether any named axis is bound."""
+    return bool(bound_axes())
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The names of the axes that are bound, the innermost last."""
+    return list(dict(bound_axes()))
+
+
+class set_current_trace(use_trace):
+    """Context manager that makes `trace` the one that interprets operations; the previous one comes back at exit.
+
+    check_leaks: accepted for compatibility: staging checks for leaked tracers itself, where the flag is set.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, trace: Any, check_leaks: bool = False) -> None:
+        super().__init__(trace)
+
+
+class take_current_trace(use_trace):
+    """Context manager that gives the current trace and suspends it: operations inside run at once.
+
+    >>> import xtrace as xt
+    >>> from xtrace.extend.core import take_current_trace
+    >>> @xt.jit
+    ... def f(x):
+    ...     with take_current_trace() as trace:
+    ...         assert not isinstance(xt.numpy.ones(3), xt.core.Tracer)
+    ...     return x
+    >>> float(f(1.0))
+    1.0
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        return self.previous
+
+
+class TraceTag:
+    """Marks the traces of one transformation. All are alike, as programs that keep results by them expect."""
+
+    def __hash__(self) -> int:
+        return hash(TraceTag)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TraceTag)
+
+
+class Token:
+    """What an ordered side effect leaves behind: an array to wait for."""
+
+    def __init__(self, buf: Any) -> None:
+        self._buf = buf
+        self.aval = abstract_token
+
+    def block_until_ready(self) -> None:
+        """Wait for the effect."""
+        self._buf.block_until_ready()
+
+
+#: Types of host values that count as arrays.
+array_types: set[type] = {
+    np.ndarray,
+    np.longlong,
+    *[dtype.type for dtype in dtypes.SHORT_NAMES if dtype != dtypes.float0],
+}
+
+
 __all__ = [
     "AbstractToken",
     "ClosedJaxpr",
@@ -143,10 +235,15 @@ __all__ = [
     "JaxprTypeError",
     "Literal",
     "Primitive",
+    "Token",
+    "TraceTag",
     "Var",
+    "array_types",
     "check_jaxpr",
     "concrete_or_error",
     "count_names",
+    "create_call_primitive",
+    "eval_jaxpr_transpose",
     "find_top_trace",
     "gensym",
     "get_opaque_trace_state",
@@ -155,9 +252,16 @@ __all__ = [
     "mapped_aval",
     "new_jaxpr_eqn",
     "no_effects",
+    "nonempty_axis_env_DO_NOT_USE",
     "primal_dtype_to_tangent_dtype",
+    "primitives",
+    "register_call_primitive_rules",
+    "set_current_trace",
     "subjaxprs",
+    "take_current_trace",
     "unmapped_aval",
     "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype",
 ]

@@ -8,6 +8,15 @@ from typing import Any
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import current
+from xtrace.extend.core.calls import (
+    create_call_primitive as create_call_primitive,
+)
+from xtrace.extend.core.calls import (
+    eval_jaxpr_transpose as eval_jaxpr_transpose,
+)
+from xtrace.extend.core.calls import (
+    register_call_primitive_rules as register_call_primitive_rules,
+)
 from xtrace.transforms.call import jit_p
 from xtrace.transforms.staging import closed_call_operands
 
