@@ -55,3 +55,12 @@ def test_wrong_second_derivative_fails_at_order_two_only():
 def test_unknown_mode():
     with pytest.raises(ValueError, match="sideways"):
         check_grads(xnp.sin, (1.0,), 1, modes=["sideways"])
+
+
+def test_tolerance_of_small_floats():
+    import ml_dtypes
+
+    x = np.asarray([0.5, 1.0], ml_dtypes.bfloat16)
+    check_grads(lambda x: x * 2, (x,), order=1, eps=0.5)
+    with pytest.raises(AssertionError, match="JVP tangent"):
+        check_grads(wrong, (x,), order=1, modes=["fwd"], eps=0.5)

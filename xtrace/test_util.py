@@ -30,7 +30,7 @@ def _tolerance(given: Any, *values: Any) -> float:
     if given is not None and not isinstance(given, dict):
         return float(given)
     by_name = {np.dtype(k).name: v for k, v in (given or {}).items()}
-    found = [by_name.get(d.name, _TOLERANCE.get(d.name, _TOLERANCE_OF_SMALL_FLOATS)) for d in names if d.kind != "V"]
+    found = [by_name.get(d.name, _TOLERANCE.get(d.name, _TOLERANCE_OF_SMALL_FLOATS)) for d in names if d != dtypes.float0]
     return max(found, default=0.0)
 
 
@@ -167,8 +167,8 @@ def check_vjp(
     _compare(
         _inner(tangents, pull(cotangents)),
         _inner(out_tangents, cotangents),
-        atol if atol is not None else _tolerance(None, *pytree.tree_leaves((args, value))),
-        rtol if rtol is not None else _tolerance(None, *pytree.tree_leaves((args, value))),
+        _tolerance(atol, *pytree.tree_leaves((args, value))),
+        _tolerance(rtol, *pytree.tree_leaves((args, value))),
         f"{prefix}VJP cotangent projection",
     )
 
