@@ -183,3 +183,61 @@ def test_mapped_cotangents_of_integers():
     x_ct, i_ct = xt.vmap(pull)(np.ones(3, np.float32))
     np.testing.assert_array_equal(x_ct, np.full(3, 2.0))
     assert (i_ct.dtype, i_ct.shape) == (xt.float0, (3, 2))
+
+
+def test_arguments_are_told_apart_among_residuals():
+    x, w = np.arange(12.0, dtype=np.float32).reshape(3, 4), np.ones((4, 4), np.float32)
+    ct = np.ones((3, 4), np.float32)
+    _, pull = xt.vjp(lambda x, w: x @ w, x, w)
+    pull.args_res[1] = None
+    with pytest.raises(ValueError, match=r"reads args\[1\] from args_res: an array of type f32\[4,4\]"):
+        pull(ct)
+    pull.args_res[1] = 2 * w
+    np.testing.assert_allclose(pull(ct)[0], ct @ (2 * w).T)
+    np.testing.assert_allclose(pull(ct)[1], x.T @ ct)
+
+    _, pull = xt.vjp(xt.lax.sin, x)
+    assert repr(pull.args_res) == "[NotNeeded()]"
+    assert len(pull.opaque_residuals) == 1
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_arguments_that_are_not_saved(jitted):
+    x, w = np.arange(12.0, dtype=np.float32).reshape(3, 4), np.full((4, 4), 2.0, np.float32)
+    ct = np.ones((3, 4), np.float32)
+    make = lambda x, w: xt.vjp(lambda x, w: (2.0 * x) @ w, x, w, saveable_args=(True, False))[1]  # noqa: E731
+    pull = (xt.jit(make) if jitted else make)(x, w)
+    assert repr(pull.args_res) == "[NotNeeded(), NotSaveable()]"
+    assert [leaf.shape for leaf in xt.tree.leaves(pull)] == [(3, 4)]
+    with pytest.raises(ValueError, match=r"not-saveable residuals.*\n  \* args\[1\]"):
+        pull(ct)
+
+    def restored(pull, w):
+        pull.args_res[1] = w
+        return pull(ct)
+
+    x_ct, w_ct = (xt.jit(restored) if jitted else restored)(pull, w)
+    np.testing.assert_allclose(x_ct, 2 * ct @ w.T)
+    np.testing.assert_allclose(w_ct, 2 * x.T @ ct)
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ((True,), "number of children"),
+        ((True, (True, True)), "is a leaf"),
+        ((1, True), r"tuple-tree of bools.*\[0\] is 1 of type int"),
+        ([True, True], "tuple-tree of bools"),
+    ],
+)
+@pytest.mark.parametrize("option", ["saveable_args", "in_nzs"])
+def test_flags_of_arguments_are_prefixes(flags, message, option):
+    with pytest.raises(ValueError, match=f"{option}.*{message}"):
+        xt.vjp(lambda x, y: x * y, 2.0, 3.0, **{option: flags})
+
+
+def test_inputs_left_out_of_the_derivative():
+    out, pull = xt.vjp(lambda d: d["a"] * d["b"], {"a": 2.0, "b": 3.0}, in_nzs=((True, False),))
+    assert [float(v) for v in xt.tree.leaves(pull(1.0))] == [3.0, 0.0]
+    out, f_jvp = xt.linearize(lambda x, y: x * y, 2.0, 3.0, in_nzs=(True, False))
+    assert float(f_jvp(1.0, 100.0)) == 3.0

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from xtrace.api.batching import vmap
+from xtrace.api.vjp_function import NotNeeded, NotSaveable, VJPFunction, tree_of_flags
 from xtrace.core import dtypes, pytree, signature, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import as_array, scalar_of, shaped
 from xtrace.core.trace import current, use_trace
 from xtrace.transforms.jvp import jvp_flat
-from xtrace.transforms.linearize import Linearized, StagedLinearization, Tape, backward, linearize_flat
+from xtrace.transforms.linearize import Linearized, Tape, backward, linearize_flat
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
 
 _flatten = pytree.default_registry.flatten
@@ -272,103 +273,37 @@ def _fill_in(primals: Sequence[Any], differentiated: Sequence[bool], cts: Sequen
     return out
 
 
-class VJPFunction:
-    """The pullback of a function at a point: maps a cotangent of the output to cotangents of the inputs.
-
-    A pytree of its residuals, so that compiled functions can return it and take it.
-    """
-
-    _static: _Static | None = None
-
-    def __init__(
-        self,
-        primals: list[Any],
-        differentiated: list[bool],
-        lin: Linearized,
-        in_tree: Any,
-        out_tree: Any,
-        outs: list[Any],
-        name: str,
-    ) -> None:
-        self._lin: Linearized | StagedLinearization = lin
-        self._primals, self._differentiated = [shaped(p) for p in primals], differentiated
-        self.in_tree, self.out_tree = in_tree, out_tree
-        self._out_avals = [shaped(o) for o in outs]
-        self.__name__ = f"vjp of {name}"
-
-    def __call__(self, ct: Any) -> tuple[Any, ...]:
-        cts, tree = _flatten(ct)
-        if tree != self.out_tree:
-            raise ValueError(
-                f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match "
-                f"{self.out_tree}"
-            )
-        checked = [_check_cotangent(c, a, i) for i, (c, a) in enumerate(zip(cts, self._out_avals))]
-        results = self._lin.pull_back(checked)
-        rest = iter(results)
-        full = [
-            as_array(instantiate(next(rest))) if d else np.zeros(a.shape, dtypes.float0)
-            for a, d in zip(self._primals, self._differentiated)
-        ]
-        return self.in_tree.unflatten(full)  # type: ignore[no-any-return]
+def _differentiable(leaves: Sequence[Any], tree: Any, in_nzs: Any) -> list[bool]:
+    """Which leaves to differentiate with respect to: those with derivatives that `in_nzs` does not leave out."""
+    out = [dtypes.is_inexact(shaped(x).dtype) for x in leaves]
+    if in_nzs is None:
+        return out
+    return [d and nz for d, nz in zip(out, tree_of_flags(in_nzs, tree, "in_nzs"))]
 
 
-class _Static:
-    """What a VJPFunction is beside its residuals. Identity is equality."""
-
-    __slots__ = ("attributes", "program", "nonzeros")
-
-    def __init__(self, attributes: dict[str, Any], program: Jaxpr, nonzeros: tuple[bool, ...]) -> None:
-        self.attributes = attributes
-        self.program = program
-        self.nonzeros = nonzeros
-
-
-def _flatten_vjp(pull: VJPFunction) -> tuple[tuple[Any, ...], _Static]:
-    lin = pull._lin
-    if isinstance(lin, Linearized):
-        program, residuals = lin.jaxpr(DebugInfo(pull.__name__, "vjp"))
-        attributes = {k: v for k, v in vars(pull).items() if k != "_lin"}
-        pull._static = _Static(attributes, program, tuple([type(t) is not Zero for t in lin.outs]))
-        lin = pull._lin = StagedLinearization(program, residuals, pull._static.nonzeros)
-    assert pull._static is not None
-    return tuple(lin.residuals), pull._static
-
-
-def _unflatten_vjp(static: _Static, residuals: Any) -> VJPFunction:
-    pull = object.__new__(VJPFunction)
-    vars(pull).update(static.attributes)
-    pull._static = static
-    pull._lin = StagedLinearization(static.program, tuple(residuals), static.nonzeros)
-    return pull
-
-
-pytree.register_node(VJPFunction, _flatten_vjp, _unflatten_vjp)
-
-
-def _check_cotangent(ct: Any, aval: ShapedArray, i: int) -> Any:
-    wanted = aval.tangent()
-    if wanted.dtype == dtypes.float0:
-        return Zero(wanted)
-    got = shaped(ct)
-    if got.shape != wanted.shape or got.dtype != wanted.dtype:
-        raise ValueError(
-            f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got {got.str_short()}, but expected "
-            f"{wanted.str_short()} because the corresponding output {i} of the function had type {aval.str_short()}"
-        )
-    return ct
-
-
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> Any:
     """The value of `fun` at `primals` and its pullback (reverse-mode derivative).
 
     Args:
       fun: a function of arrays or pytrees; it returns (out, aux) with has_aux.
       primals: where to evaluate it.
+      saveable_args: a bool or nested tuples of bools, a prefix of `primals`: arguments marked False are not kept by
+        vjp_fun, and must be put back into `vjp_fun.args_res` before it is called.
+      in_nzs: likewise; arguments marked False are not differentiated, and their cotangents are zero.
 
     Returns:
       (out, vjp_fun), or (out, vjp_fun, aux): vjp_fun maps a cotangent with the structure of `out` to a tuple of
       cotangents, one for each primal. Integers have cotangents of dtype float0.
+
+    Raises:
+      ValueError: saveable_args or in_nzs is no such prefix.
 
     >>> import xtrace as xt
     >>> out, pull = xt.vjp(lambda x, y: x * y, 2.0, 3.0)
@@ -383,10 +318,13 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     aux_box: list[Any] = []
     main = _with_aux(fun, aux_box, "vjp") if has_aux else fun
     flat, out_trees = _flat_function(main, tree, name, "vjp")
-    differentiated = [dtypes.is_inexact(shaped(x).dtype) for x in leaves]
+    saveable = None if saveable_args is True else tree_of_flags(saveable_args, tree, "saveable_args")
+    differentiated = _differentiable(leaves, tree, in_nzs)
     outs, lin = linearize_flat(flat, leaves, differentiated)
     out = out_trees[0].unflatten([as_array(o) for o in outs])
     pull = VJPFunction(leaves, differentiated, lin, tree, out_trees[0], outs, name)
+    if saveable is not None:
+        pull.separate(saveable)
     return (out, pull, _without_tracers(aux_box[0], lin)) if has_aux else (out, pull)
 
 
@@ -473,8 +411,14 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return out, tangent
 
 
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None) -> Any:
     """The value of `fun` at `primals` and the linear function of tangents there, computed once for many uses.
+
+    Args:
+      fun: a function of arrays or pytrees; it returns (out, aux) with has_aux.
+      primals: where to evaluate it.
+      in_nzs: a bool or nested tuples of bools, a prefix of `primals`: arguments marked False are not differentiated,
+        and their tangents are not read.
 
     Returns:
       (out, f_jvp), or (out, f_jvp, aux): f_jvp takes tangents like `primals` and returns a tangent like `out`.
@@ -491,7 +435,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     aux_box: list[Any] = []
     main = _with_aux(fun, aux_box, "linearize") if has_aux else fun
     flat, out_trees = _flat_function(main, tree, signature.fun_name(fun), "linearize")
-    differentiated = [dtypes.is_inexact(shaped(x).dtype) for x in leaves]
+    differentiated = _differentiable(leaves, tree, in_nzs)
     outs, lin = linearize_flat(flat, leaves, differentiated)
     jaxpr, residuals = lin.jaxpr(DebugInfo(signature.fun_name(fun), "linearize"))
     avals = [shaped(x) for x in leaves]
@@ -736,6 +680,6 @@ def hessian(
 
 
 __all__ = [
-    "Jaxpr", "VJPFunction", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize",
-    "value_and_grad", "vjp",
+    "Jaxpr", "NotNeeded", "NotSaveable", "VJPFunction", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp",
+    "linear_transpose", "linearize", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from xtrace.api import autodiff
 from xtrace.api.jit import jit
+from xtrace.api.vjp_function import check_cotangent
 from xtrace.core import dtypes, pytree, signature
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import as_array, shaped
@@ -37,7 +38,7 @@ class Residuals:
             raise ValueError(
                 f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match {out_tree}"
             )
-        checked = [autodiff._check_cotangent(c, a, i) for i, (c, a) in enumerate(zip(cts, out_avals))]
+        checked = [check_cotangent(c, a, i) for i, (c, a) in enumerate(zip(cts, out_avals))]
         tape = Tape(current.trace)
         inputs = [tape.new_value(a.tangent()) for a, d in zip(in_avals, differentiated) if d]
         with use_trace(tape):

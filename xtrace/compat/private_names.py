@@ -91,6 +91,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "saved_residuals": "api.checkpointing.saved_residuals",
     },
     "api": {
+        "NotNeeded": "api.vjp_function.NotNeeded",
+        "NotSaveable": "api.vjp_function.NotSaveable",
         "clear_backends": "extend.backend.clear_backends",
     },
     "array": {
