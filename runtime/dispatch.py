@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xtrace.core import refs
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.pytree import default_registry, tree_structure
@@ -65,6 +66,9 @@ def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
 
                 raise errors.UnexpectedTracerError(a)
         avals = tuple([shaped(a) for a in args])
+        for a in avals:
+            if type(a) is refs.AbstractRef:
+                raise refs.not_an_array(a)
         placement = placement_of(args)
         key = (avals, placement)
         executable = executables.get(key)

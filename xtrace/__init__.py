@@ -31,10 +31,12 @@ _composite.set_jit(_jit_composite)
 from xtrace.numpy import methods as _methods  # noqa: E402
 from xtrace.numpy import operators as _operators  # noqa: E402  (needs jit)
 from xtrace.numpy import protocols as _protocols  # noqa: E402
+from xtrace.numpy import references as _references  # noqa: E402
 
 _operators.install()
 _methods.install()
 _protocols.install()
+_references.install()
 
 #: Public name -> module that defines it, loaded at first use.
 _LAZY: dict[str, str] = {
@@ -56,6 +58,11 @@ _LAZY: dict[str, str] = {
     "linearize": "xtrace.api.autodiff",
     "fwd_and_bwd": "xtrace.api.pullbacks",
     "remat": "xtrace.api.checkpointing",
+    "Ref": "xtrace.core.refs",
+    "empty_ref": "xtrace.numpy.references",
+    "free_ref": "xtrace.numpy.references",
+    "freeze": "xtrace.numpy.references",
+    "new_ref": "xtrace.numpy.references",
     "value_and_grad": "xtrace.api.autodiff",
     "vjp": "xtrace.api.autodiff",
     "vmap": "xtrace.api.batching",
@@ -123,6 +130,7 @@ _MODULES = (
     "numpy",
     "ops",
     "random",
+    "ref",
     "runtime",
     "scipy",
     "sharding",

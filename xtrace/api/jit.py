@@ -15,6 +15,7 @@ from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api
 from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
+from xtrace.transforms import refs
 from xtrace.transforms.call import jit_p
 from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
 
@@ -42,9 +43,9 @@ UNSPECIFIED = _Unspecified()
 class TracedProgram:
     """A function traced at one signature: its jaxpr, result structure, and the programs compiled of it."""
 
-    __slots__ = ("jaxpr", "out_tree", "closed", "operands", "executables", "lowered", "cacheable", "record")
+    __slots__ = ("jaxpr", "out_tree", "closed", "operands", "executables", "lowered", "cacheable", "record", "refs")
 
-    def __init__(self, jaxpr: Jaxpr, out_tree: Any) -> None:
+    def __init__(self, jaxpr: Jaxpr, out_tree: Any, plan: refs.RefPlan | None = None) -> None:
         self.jaxpr = jaxpr
         self.out_tree = out_tree
         #: The jaxpr and operands for a call inside another trace.
@@ -52,6 +53,10 @@ class TracedProgram:
         self.executables: dict[Any, Executable] = {}
         #: What it closes over belongs to a trace outside: good for this call only.
         self.cacheable = not any(isinstance(c, Tracer) for c in jaxpr.consts)
+        #: How mutable references go through it; None where there are none.
+        self.refs = plan
+        if plan is not None and any(r.owner is not None for r in plan.closed):
+            self.cacheable = False
         self.record: explaining.TraceRecord
 
 
@@ -233,13 +238,21 @@ class JitFunction:
             out_trees.append(out_tree)
             return signature.check_results(outs, out_tree, self.name, "jit")
 
+        positions = refs.ref_positions(call.avals)
+        avals: Sequence[Any] = call.avals
+        opened = None
+        if positions:
+            avals, opened = refs.inner_avals(avals), refs.OpenedArgs(flat, positions)
         info = DebugInfo(self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun))
         start = time.perf_counter()
-        jaxpr = trace_to_jaxpr(flat, call.avals, info)
+        jaxpr = trace_to_jaxpr(opened or flat, avals, info, threads_refs=True)
         monitoring.record_event_duration_secs(
             "/jax/core/compile/jaxpr_trace_duration", time.perf_counter() - start, fun_name=self.name
         )
-        return TracedProgram(jaxpr, out_trees[0])
+        if opened is None and not refs.captures(jaxpr.consts):
+            return TracedProgram(jaxpr, out_trees[0])
+        jaxpr, plan = refs.planned(jaxpr, positions, opened.written if opened else ())
+        return TracedProgram(jaxpr, out_trees[0], plan)
 
     # -- calling -----------------------------------------------------------------------------------------------
 
@@ -259,6 +272,10 @@ class JitFunction:
                         "use .lower(...) or .eval_shape(...) to look at it without running it."
                     )
         program = self.traced(call)
+        if program.refs is not None:
+            if tracing and refs.differentiated_inline(program.jaxpr):
+                return self.fun(*args, **kwargs), None, False
+            return self.call_with_refs(program, call), None, False
         if tracing:
             return self.call_traced(program, call), None, False
         executable = self.executable(program, call)
@@ -268,12 +285,36 @@ class JitFunction:
 
     def call_traced(self, program: TracedProgram, call: Call) -> Any:
         """The call inside another trace: it stays a call in the jaxpr, unless jit was told to inline it."""
+        return program.out_tree.unflatten(self.traced_results(program, call))
+
+    def traced_results(self, program: TracedProgram, call: Call) -> Any:
         operands = [*program.operands, *call.leaves]
         if self.options.inline:
-            outs = eval_jaxpr(program.closed, (), *operands)
+            return eval_jaxpr(program.closed, (), *operands)
+        return jit_p.bind(*operands, jaxpr=program.closed, name=self.name)
+
+    def call_with_refs(self, program: TracedProgram, call: Call, executable: Executable | None = None) -> Any:
+        """A call of a program that reads or writes mutable references."""
+        plan = program.refs
+        assert plan is not None
+        opened = self.opened(program, call)
+        if current.trace is not None:
+            outs = self.traced_results(program, opened)
         else:
-            outs = jit_p.bind(*operands, jaxpr=program.closed, name=self.name)
-        return program.out_tree.unflatten(outs)
+            outs = (executable or self.executable(program, opened)).call(opened.leaves)
+        return program.out_tree.unflatten(plan.results(call.leaves, outs))
+
+    def opened(self, program: TracedProgram, call: Call) -> Call:
+        """The call with all inputs of a program with references among its leaves, their values in place of them."""
+        plan = program.refs
+        if plan is None:
+            return call
+        opened = Call()
+        opened.args, opened.kwargs, opened.static_nums = call.args, call.kwargs, call.static_nums
+        opened.static_key, opened.in_tree = call.static_key, call.in_tree
+        opened.leaves = plan.values(call.leaves, lambda: self.leaf_names(call), self.name)
+        opened.avals = tuple(program.jaxpr.in_avals)
+        return opened
 
     def placement(self, call: Call, program: TracedProgram) -> Placement:
         """Where the call runs, and the shardings that jit was told of."""
@@ -281,10 +322,12 @@ class JitFunction:
         if options.in_shardings is UNSPECIFIED and options.out_shardings is UNSPECIFIED:
             return placement_of(call.leaves, options.device)
         ins = _spread(
-            options.in_shardings, pytree.tree_structure(call.in_tree.unflatten(call.avals)[0]), "in_shardings"
+            options.in_shardings, pytree.tree_structure(call.in_tree.unflatten(call.avals[: call.in_tree.num_leaves])[0]),
+            "in_shardings",
         )
         ins += [None] * (len(call.leaves) - len(ins))  # keyword arguments have none
         outs = _spread(options.out_shardings, program.out_tree, "out_shardings")
+        outs += [None] * (len(program.jaxpr.outvars) - len(outs))  # last values of references
         given = next((s for s in (*ins, *outs) if s is not None), options.device)
         placement = placement_of(call.leaves, given)
         if placement.arg_shardings is None:
@@ -328,7 +371,7 @@ class JitFunction:
                 out += [i in given] * len(_flatten(arg)[0])
         for name in sorted(k for k in call.kwargs if k not in options.static_argnames):
             out += [name in options.donate_argnames] * len(_flatten(call.kwargs[name])[0])
-        return out
+        return out + [False] * (len(call.leaves) - len(out))  # values of references that it closes over
 
 
 def _weak_reference(fun: Callable[..., Any]) -> Callable[[], Any]:

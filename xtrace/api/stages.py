@@ -63,7 +63,7 @@ class _Stage:
     @property
     def out_avals(self) -> Any:
         """The result with avals at the leaves."""
-        return self.out_tree.unflatten(self._program.jaxpr.out_avals)
+        return self.out_tree.unflatten(self._program.jaxpr.out_avals[: self.out_tree.num_leaves])
 
     @property
     def args_info(self) -> Any:
@@ -75,7 +75,7 @@ class _Stage:
     def out_info(self) -> Any:
         """The result with a ShapeDtypeStruct at each leaf."""
         structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._program.jaxpr.out_avals]
-        return self.out_tree.unflatten(structs)
+        return self.out_tree.unflatten(structs[: self.out_tree.num_leaves])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -101,13 +101,16 @@ class Traced(_Stage):
         """Lower to StableHLO for the platform where the call would run, or for `lowering_platforms`."""
         placement = None
         if lowering_platforms is None:
-            placement = self._function.placement(self._call, self._program)
+            placement = self._function.placement(self._opened(), self._program)
             platforms: tuple[str, ...] = (placement.platform,)
         else:
             platforms = tuple([canonical_platform(p) for p in lowering_platforms])
-        lowered = self._function.lower(self._program, self._call, platforms, placement)
+        lowered = self._function.lower(self._program, self._opened(), platforms, placement)
         lowered.module  # noqa: B018  (made now: what can't be lowered raises here)
         return Lowered(self, lowered, placement)
+
+    def _opened(self) -> Call:
+        return self._function.opened(self._program, self._call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function.miss(*args, **kwargs)[0]
@@ -200,11 +203,12 @@ class Compiled(_Stage):
     def input_shardings(self) -> Any:
         """(args, kwargs) with a sharding at each leaf (None: the argument is not used)."""
         found = iter(self._executable.in_shardings)
-        return self.in_tree.unflatten([next(found) if k else None for k in self._lowered.kept])
+        kept = self._lowered.kept[: self.in_tree.num_leaves]
+        return self.in_tree.unflatten([next(found) if k else None for k in kept])
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten(self._executable.out_shardings)
+        return self.out_tree.unflatten(self._executable.out_shardings[: self.out_tree.num_leaves])
 
     @property
     def input_formats(self) -> Any:
@@ -248,6 +252,8 @@ class Compiled(_Stage):
         self._check_avals(call.avals, self._call.avals, lambda: function.leaf_names(call))
         if current.trace is not None or any(isinstance(x, Tracer) for x in call.leaves):
             self._refuse_tracers()
+        if self._program.refs is not None:
+            return function.call_with_refs(self._program, call, self._executable), None, False
         result = self.out_tree.unflatten(self._executable.call(call.leaves))
         return result, None if static else self._executable.fastpath(self.out_tree), False
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
+from xtrace.core.refs import AbstractRef
 
 
 class ShapeDtypeStruct:
@@ -44,8 +45,9 @@ class ShapeDtypeStruct:
         self.is_ref = is_ref
 
     @property
-    def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, dtypes.canonicalize(self.dtype), self.weak_type)
+    def aval(self) -> Any:
+        aval = ShapedArray(self.shape, dtypes.canonicalize(self.dtype), self.weak_type)
+        return AbstractRef(aval) if self.is_ref else aval
 
     @property
     def ndim(self) -> int:
@@ -53,7 +55,7 @@ class ShapeDtypeStruct:
 
     @property
     def size(self) -> int:
-        return self.aval.size
+        return int(self.aval.size)
 
     @property
     def format(self) -> Any:
@@ -66,6 +68,7 @@ class ShapeDtypeStruct:
             changes.get("dtype", self.dtype),
             sharding=changes.get("sharding", self.sharding),
             weak_type=changes.get("weak_type", self.weak_type),
+            is_ref=changes.get("is_ref", self.is_ref),
         )
 
     def __len__(self) -> int:
@@ -82,7 +85,7 @@ class ShapeDtypeStruct:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.shape, self.dtype, self.sharding, self.weak_type)
+        return (self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref)
 
     def __repr__(self) -> str:
         sharding = f", sharding={self.sharding}" if self.sharding is not None else ""

@@ -176,7 +176,10 @@ class Jaxpr:
     parameters of equations (jit, scan, cond …) have no consts: their closed-over values are operands.
     """
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "consts", "effects", "debug_info", "_memo", "__weakref__")
+    __slots__ = (
+        "constvars", "invars", "outvars", "eqns", "consts", "effects", "debug_info", "written_refs",
+        "refs_in_rules", "_memo", "__weakref__",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -195,6 +198,10 @@ class Jaxpr:
         self.effects = effects
         self.debug_info = debug_info or DebugInfo()
         self.consts = list(consts)
+        #: Of a jaxpr just staged: constvars that stand for references, whose last values are its last outputs.
+        self.written_refs: tuple[int, ...] = ()
+        #: Whether a custom rule in it was given a reference: such programs are differentiated inline.
+        self.refs_in_rules = False
         self._memo: dict[Any, Any] = {}
 
     @property

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from xtrace.core import pytree
+from xtrace.core import pytree, refs
 from xtrace.core.avals import ShapedArray
 from xtrace.core.functions import code_of as code_of
 from xtrace.core.functions import fun_name as fun_name
@@ -168,6 +168,8 @@ def check_results(outs: list[Any], out_tree: Any, name: str, traced_for: str) ->
                 aval_of(x)
             except TypeError:
                 where = result_names(out_tree)[i]
+                if isinstance(x, refs.Ref):
+                    raise refs.cannot_return(x, where, name, traced_for) from None
                 if traced_for == "vmap":
                     raise TypeError(
                         f"Output from batched function {name} at {where}, {_shown(x)} of type {type(x)}, is not a "

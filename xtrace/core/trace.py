@@ -39,6 +39,12 @@ class Trace:
     __slots__ = ("parent", "__weakref__")
 
     parent: Trace | None
+    #: Of staging traces: the cells of references from outside, by Ref (core.refs).
+    ref_cells: dict[Any, Any] | None = None
+
+    def capture_ref(self, ref: Any) -> Any:
+        """The cell of a reference from outside, touched for the first time (staging traces)."""
+        raise NotImplementedError
 
     def stages(self) -> bool:
         """Whether what this trace does ends up in a jaxpr: positions matter then."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from xtrace.core import config, errors, leaks, source
+from xtrace.core import config, errors, leaks, refs, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.axes import bound_axes
 from xtrace.core.collection import rarer_collections
@@ -53,7 +53,10 @@ class StagedTracer(Tracer):
 class StagingTrace(Trace):
     """Records the operations of one function as equations."""
 
-    __slots__ = ("eqns", "debug_info", "invars", "constvars", "consts", "const_vars_by_id", "alive", "effects")
+    __slots__ = (
+        "eqns", "debug_info", "invars", "constvars", "consts", "const_vars_by_id", "alive", "effects",
+        "ref_cells", "refs_in_rules",
+    )  # fmt: skip
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo) -> None:
         self.parent = parent
@@ -65,6 +68,9 @@ class StagingTrace(Trace):
         self.const_vars_by_id: dict[int, Var] = {}
         self.alive = True
         self.effects: frozenset[Any] = no_effects
+        self.ref_cells: dict[Any, Any] = {}
+        #: Whether a rule of a function with custom derivatives was given a reference.
+        self.refs_in_rules = False
 
     # -- inputs ------------------------------------------------------------------------------------------------
 
@@ -90,10 +96,20 @@ class StagingTrace(Trace):
                 aval = x.aval
             else:
                 aval = getattr(x, "aval", None) or aval_of(x)
+                if type(aval) is refs.AbstractRef:
+                    raise refs.not_an_array(aval)
             var = self.const_vars_by_id[id(x)] = Var(aval)
             self.constvars.append(var)
             self.consts.append(x)  # keeps x alive, so its id stays its own
         return var
+
+    def capture_ref(self, ref: refs.Ref) -> refs.RefCell:
+        var = Var(ref.inner_aval)
+        cell = refs.RefCell(StagedTracer(self, var.aval, var), len(self.constvars))
+        self.constvars.append(var)
+        self.consts.append(ref.captured)
+        self.ref_cells[ref] = cell
+        return cell
 
     # -- recording ---------------------------------------------------------------------------------------------
 
@@ -165,6 +181,7 @@ class StagingTrace(Trace):
         jaxpr = Jaxpr(self.constvars, self.invars, outvars, self.eqns, self.effects, self.debug_info, self.consts)
         self.const_vars_by_id = {}
         self.consts = []
+        self.ref_cells = {}
         if config.check_jaxprs.value:
             from xtrace.core.check import check_jaxpr
 
@@ -219,10 +236,13 @@ def trace_to_jaxpr(
     fun: Callable[..., Sequence[Any]],
     avals: Sequence[ShapedArray],
     debug_info: DebugInfo | None = None,
+    threads_refs: bool = False,
 ) -> Jaxpr:
     """Stage `fun`, a function of flat positional arrays that returns a flat sequence, at `avals`.
 
-    The result's `consts` are the values that `fun` closed over: arrays, or tracers of the traces outside.
+    The result's `consts` are the values that `fun` closed over: arrays, tracers of the traces outside, or CapturedRefs.
+    `threads_refs`: the caller knows of references. Last values of those that `fun` wrote are outputs at the end, and
+    `written_refs` of the result tells which.
     """
     trace = StagingTrace(current.trace, debug_info or DebugInfo())
     args = [trace.new_arg(aval) for aval in avals]
@@ -230,7 +250,18 @@ def trace_to_jaxpr(
     scopes, current.name_stack = current.name_stack, ""
     with use_trace(trace), rarer_collections():
         try:
-            jaxpr = trace.finish(fun(*args))
+            outs = fun(*args)
+            written: tuple[int, ...] = ()
+            if trace.ref_cells:
+                cells = [(r, c) for r, c in trace.ref_cells.items() if c.written]
+                if cells and not threads_refs:
+                    raise _stray_write(cells[0][0], trace)
+                outs = [*outs, *[c.value for _, c in cells]]
+                written = tuple([c.const_index for _, c in cells])
+            jaxpr = trace.finish(outs)
+            jaxpr.written_refs = written
+            jaxpr.refs_in_rules = trace.refs_in_rules
+            del outs
         finally:
             trace.alive = False
             current.position = position
@@ -239,6 +270,14 @@ def trace_to_jaxpr(
         del args
         leaks.check(trace)
     return jaxpr
+
+
+def _stray_write(ref: refs.Ref, trace: StagingTrace) -> ValueError:
+    return ValueError(
+        f"a mutable array reference of type {ref.aval} was written to in {trace.origin()}, from where its value can't be "
+        "carried out: a derivative or batching rule of a function inside a loop or another compiled call wrote to it. "
+        "Return the value from the function, or differentiate outside of that call."
+    )
 
 
 def closed_call_operands(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
@@ -272,6 +311,6 @@ def memo_transformed(jaxpr: Jaxpr, key: Any, make: Callable[[Jaxpr, Any], T], *a
     found: T | None = jaxpr._memo.get(key)
     if found is None:
         found = make(jaxpr, *args)
-        if not any([isinstance(c, Tracer) for c in found.consts]):  # type: ignore[attr-defined]
+        if not any([isinstance(c, (Tracer, refs.CapturedRef)) for c in found.consts]):  # type: ignore[attr-defined]
             jaxpr._memo[key] = found
     return found
