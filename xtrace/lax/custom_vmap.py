@@ -85,6 +85,7 @@ class custom_vmap:
             return fun(*args)
         leaves, tree = common.checked_leaves(f"custom_vmap function {name}: args", args)
         body = common.stage(fun, "custom_vmap fun", fun, tree, tuple([common.shaped(x) for x in leaves]))
+        body = common.read_only(f"custom_vmap function {name}", body)
         rule = _UserRule(self.vmap_rule, name, tree, body.out_tree, len(body.consts))
         return body.out_tree.unflatten(custom_vmap_p.bind(*body.consts, *leaves, call=body.jaxpr, rule=rule))
 

@@ -46,12 +46,14 @@ def linear_call(
     operands, lin_tree = common.checked_leaves("linear_call: linear_args", linear_args)
     in_avals = tuple([shaped(x) for x in (*residuals, *operands)])
     tree = pytree.tree_structure((residual_args, linear_args))
-    there = common.stage(fun, "linear_call fun", fun, tree, in_avals)
+    there = common.read_only("linear_call fun", common.stage(fun, "linear_call fun", fun, tree, in_avals))
     out_avals = tuple([a.tangent() for a in there.out_avals])
     example = there.out_tree.unflatten(out_avals)
     back_tree = _flatten((residual_args, example))[1]
     res_avals = in_avals[: len(residuals)]
-    back = common.stage(fun_transpose, "linear_call fun_transpose", fun_transpose, back_tree, (*res_avals, *out_avals))
+    what = "linear_call fun_transpose"
+    back = common.stage(fun_transpose, what, fun_transpose, back_tree, (*res_avals, *out_avals))
+    back = common.read_only(what, back)
     if back.out_tree != lin_tree:
         raise TypeError(
             f"transpose output pytree structure must match that of linear inputs, got output structure {back.out_tree} "

@@ -95,6 +95,8 @@ class StagingTrace(Trace):
                 check_alive(x)
                 aval = x.aval
             else:
+                if type(x) is refs.CapturedRef:  # of a rule's program, which reads the reference as it is now
+                    return self.as_atom(refs.read(x.ref))  # type: ignore[return-value]
                 aval = getattr(x, "aval", None) or aval_of(x)
                 if type(aval) is refs.AbstractRef:
                     raise refs.not_an_array(aval)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ from xtrace.core import dtypes, errors, functions, pytree, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var
 from xtrace.core.primitive import aval_of, shaped
+from xtrace.core.refs import Ref, cannot_return
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import shapes
 from xtrace.runtime import jaxlib_api
+from xtrace.transforms import refs
 from xtrace.transforms.linearize import LinearizedJaxpr
 from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
 from xtrace.transforms.zeros import Zero, instantiate
@@ -23,16 +26,22 @@ _trace_context = jaxlib_api.trace_context
 class Body:
     """A user function staged: its closed jaxpr, the operands it closes over, and the structure of its result."""
 
-    __slots__ = ("jaxpr", "consts", "out_tree")
+    __slots__ = ("jaxpr", "consts", "out_tree", "written", "captures")
 
-    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any) -> None:
+    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any, written: tuple[int, ...] = ()) -> None:
         self.jaxpr = jaxpr
         self.consts = consts
         self.out_tree = out_tree
+        #: Which consts are references that the function writes: their last values are the last outputs.
+        self.written = written
+        #: Whether there are references among the consts.
+        self.captures = refs.captures(consts)
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        return self.jaxpr.out_avals
+        """Types of the function's own results."""
+        avals = self.jaxpr.out_avals
+        return avals[: len(avals) - len(self.written)] if self.written else avals
 
 
 def stage(
@@ -65,20 +74,25 @@ def stage(
 
     code = functions.code_of(owner)
     info = DebugInfo(name, kind, code=code)
-    jaxpr, consts = closed_call_operands(trace_to_jaxpr(flat, avals, info))
-    body = Body(jaxpr, consts, out_trees[0])
-    if not any([isinstance(c, Tracer) for c in consts]):
+    staged = trace_to_jaxpr(flat, avals, info, threads_refs=True)
+    if staged.refs_in_rules:
+        refs.mark_rules()
+    jaxpr, consts = closed_call_operands(staged)
+    body = Body(jaxpr, consts, out_trees[0], staged.written_refs)
+    if not (refs.transient(consts) or staged.refs_in_rules):
         cache[full_key] = body
     return body
 
 
 def _as_array(x: Any, i: int, out_tree: Any, name: str, kind: str) -> Any:
-    if getattr(x, "aval", None) is not None:
+    if getattr(x, "aval", None) is not None and type(x) is not Ref:
         return x
     try:
         aval_of(x)
     except TypeError:
         path = pytree.keystr(paths_of(out_tree)[i])
+        if type(x) is Ref:
+            raise cannot_return(x, f"result{path}", name, kind) from None
         raise TypeError(
             f"function {name} traced for {kind} returned a value of type {type(x)} at result{path}, which is not a "
             f"valid "
@@ -124,6 +138,59 @@ def concrete_int(x: Any, message: str) -> int:
     return int(x)
 
 
+# -- references --
+
+
+def loop_body(body: Body) -> tuple[Jaxpr, list[Any], list[Any]]:
+    """A loop's body with the references it writes carried in front: (jaxpr, other consts, CapturedRefs written)."""
+    if not body.captures:
+        return body.jaxpr, body.consts, []
+    consts = [c for i, c in enumerate(body.consts) if i not in body.written]
+    written = [body.consts[i] for i in body.written]
+    jaxpr = body.jaxpr
+    if written:
+        key = ("carried refs", len(body.consts), body.written)
+        jaxpr = jaxpr.memo(key, lambda: refs.carried(body.jaxpr, len(body.consts), body.written))
+    return jaxpr, refs.resolved(consts), written
+
+
+def read_only(what: str, body: Body) -> Body:
+    """`body` closed over the present values of references. Raises ValueError if it writes to one."""
+    if not body.captures:
+        return body
+    if body.written:
+        raise ValueError(
+            f"{what} writes to a mutable array reference of type {body.consts[body.written[0]].ref.aval}, which isn't "
+            "defined: how often such a function runs, and in which order, depends on what is done with it. Return the "
+            "value instead."
+        )
+    return Body(body.jaxpr, refs.resolved(body.consts), body.out_tree)
+
+
+def refuse_refs(what: str, leaves: Sequence[Any]) -> None:
+    """Raise ValueError for references in a loop's carry, which would have to be returned."""
+    for x in leaves:
+        if type(x) is Ref:
+            raise ValueError(
+                f"{what} got a mutable array reference of type {x.aval} in its carry, but the body returns its carry, "
+                "and mutable array references cannot be returned. Close over the reference instead."
+            )
+
+
+def without_refs(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """`f` and arguments of it, references among the arguments closed over instead."""
+    leaves, tree = flatten(args)
+    if not refs.has_refs(leaves):
+        return f, args
+    closed = refs.ClosedOver(leaves)
+
+    @functools.wraps(f)
+    def closing(*arrays: Any) -> Any:
+        return f(*tree.unflatten(closed.restored(arrays)))
+
+    return closing, tuple(closed.leaves)
+
+
 # -- types of carries and branches -----------------------------------------------------------------------------------
 
 
@@ -148,7 +215,7 @@ def widened_carry(before: Sequence[ShapedArray], after: Sequence[ShapedArray]) -
 def with_carry(body: Body, avals: Sequence[ShapedArray]) -> Body:
     """`body` with the carry types `avals`, which differ from its own in weak type alone: it isn't traced again."""
     jaxpr = body.jaxpr.memo(("carry", tuple(avals)), lambda: _with_carry(body.jaxpr, len(body.consts), avals))
-    return Body(jaxpr, body.consts, body.out_tree)
+    return Body(jaxpr, body.consts, body.out_tree, body.written)
 
 
 def _with_carry(jaxpr: Jaxpr, first: int, avals: Sequence[ShapedArray]) -> Jaxpr:

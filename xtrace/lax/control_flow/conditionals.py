@@ -14,6 +14,7 @@ from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Tracer, current, use_trace
 from xtrace.lax import comparisons, identities, selection, shapes
 from xtrace.lax.control_flow import common
+from xtrace.transforms import refs
 from xtrace.transforms.batching import MappedAxis, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import (
@@ -160,14 +161,44 @@ def conditional(
 
     index: int32, in bounds. params: of the primitive.
     """
+    if refs.has_refs(common.flatten(operands)[0]):
+        funs, operands = [common.without_refs(f, operands)[0] for f in funs], common.without_refs(len, operands)[1]
     leaves, tree = common.checked_leaves(f"an operand of {what}: operands", operands)
     avals = tuple([shaped(x) for x in leaves])
     bodies = [common.stage(f, what, f, tree, avals) for f in funs]
     order = [list(names).index(n) for n in reported]
     common.check_branches(what, reported, [funs[i] for i in order], [bodies[i] for i in order])
+    written: list[Any] = []
+    out_tree = bodies[0].out_tree
+    captures = any([b.captures for b in bodies])
+    if captures:
+        bodies, written = _with_common_writes(bodies)
     branches, consts = _with_common_types(bodies)
+    if captures:
+        consts = refs.resolved(consts)
     outs = cond_p.bind(index, *consts, *leaves, branches=branches, **params)
-    return bodies[0].out_tree.unflatten(outs)
+    return out_tree.unflatten(refs.call_results(written, outs))
+
+
+def _with_common_writes(bodies: Sequence[common.Body]) -> tuple[list[common.Body], list[Any]]:
+    """Branches that all return last values of the references that any of them writes; and these references."""
+    written: list[Any] = []
+    for body in bodies:
+        written += [body.consts[i] for i in body.written if not any([body.consts[i] is w for w in written])]
+    made = []
+    for body in bodies:
+        jaxpr, consts = body.jaxpr, list(body.consts)
+        invars, outvars = list(jaxpr.invars), list(jaxpr.outvars)
+        last = dict(zip([id(consts[i]) for i in body.written], outvars[len(outvars) - len(body.written) :]))
+        outvars = outvars[: len(outvars) - len(body.written)]
+        for c in written:
+            if not any([c is x for x in consts]):
+                invars.insert(len(consts), Var(c.aval))
+                consts.append(c)
+            place = next(i for i, x in enumerate(consts) if x is c)
+            outvars.append(last.get(id(c), invars[place]))
+        made.append(common.Body(common.rearranged(jaxpr, invars, outvars), consts, body.out_tree))
+    return made, written
 
 
 def _with_common_types(bodies: Sequence[common.Body]) -> tuple[tuple[Jaxpr, ...], list[Any]]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
+from xtrace.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import comparisons, elementwise, reductions, selection, shapes
 from xtrace.lax.control_flow import common, scans
+from xtrace.transforms import refs
 from xtrace.transforms.batching import MappedAxis, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import Tape, split_linear_jaxpr
@@ -49,6 +50,7 @@ def _while(
     what: str, cond_owner: Any, cond_fun: Any, body_owner: Any, body_fun: Any, init_val: Any, key: Any, argument: int
 ) -> Any:
     leaves, tree = common.checked_leaves(f"{what}: init_val", init_val)
+    common.refuse_refs(what, leaves)
     if config.disable_jit.value and not any([isinstance(x, Tracer) for x in leaves]):
         value = init_val
         while bool(cond_fun(value)):
@@ -73,16 +75,39 @@ def _while(
             f"something, "
             "or reduce it with .any() or .all()."
         )
+    body_jaxpr, body_consts, written = common.loop_body(body)
+    cond_jaxpr, cond_consts = _reading_carried(what, cond, written)
     outs = while_p.bind(
-        *cond.consts,
-        *body.consts,
+        *cond_consts,
+        *body_consts,
+        *refs.resolved(written),
         *[common.cast(x, a) for x, a in zip(leaves, avals)],
-        cond_nconsts=len(cond.consts),
-        cond_jaxpr=cond.jaxpr,
-        body_nconsts=len(body.consts),
-        body_jaxpr=body.jaxpr,
+        cond_nconsts=len(cond_consts),
+        cond_jaxpr=cond_jaxpr,
+        body_nconsts=len(body_consts),
+        body_jaxpr=body_jaxpr,
     )
+    if written:
+        refs.write_back(written, outs)
+        outs = outs[len(written) :]
     return tree.unflatten(outs)
+
+
+def _reading_carried(what: str, cond: common.Body, written: list[Any]) -> tuple[Jaxpr, list[Any]]:
+    """The condition of a loop whose body writes references, which are carried in front; and what else it closes over."""
+    if cond.written:
+        raise ValueError(
+            f"{what} cond_fun writes to a mutable array reference of type {cond.consts[cond.written[0]].ref.aval}, but "
+            "a condition can only read. Write to it in body_fun."
+        )
+    if not written:
+        return cond.jaxpr, refs.resolved(cond.consts) if cond.captures else cond.consts
+    n = len(cond.consts)
+    place = {id(c): i for i, c in enumerate(cond.consts)}
+    carried = [cond.jaxpr.invars[place[id(c)]] if id(c) in place else Var(c.aval) for c in written]
+    kept = [i for i, c in enumerate(cond.consts) if not any([c is w for w in written])]
+    invars = [*[cond.jaxpr.invars[i] for i in kept], *carried, *cond.jaxpr.invars[n:]]
+    return common.rearranged(cond.jaxpr, invars, cond.jaxpr.outvars), refs.resolved([cond.consts[i] for i in kept])
 
 
 def fori_loop(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,9 +11,11 @@ from xtrace.core import config
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, eval_jaxpr, live_eqns
 from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.refs import Ref, read, write
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import joining, shapes, slicing
 from xtrace.lax.control_flow import common
+from xtrace.transforms import refs
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.batching import MappedAxis, batch_flat, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -79,7 +82,10 @@ def run_scan(
     argument: int,
 ) -> Any:
     """scan, for `f` made from the user's function `owner`, whose parameter number `argument` is the carry."""
+    if refs.has_refs(common.flatten(xs)[0]):
+        return _scan_over_refs(what, f, init, xs, length, reverse, unroll, split, argument)
     carry, carry_tree = common.checked_leaves(f"{what}: init", init)
+    common.refuse_refs(what, carry)
     x_leaves, x_tree = common.checked_leaves(f"{what}: xs", xs)
     n = _length(what, x_leaves, x_tree, length)
     unroll = _unroll(unroll, n)
@@ -109,19 +115,44 @@ def run_scan(
         common.check_carry(what, owner, argument, before, avals[1:], after, carried[1:], body.jaxpr, 1)
     else:
         common.check_carry(what, owner, argument, carry_tree, avals, out_carry_tree, carried, body.jaxpr)
+    jaxpr, consts, written = common.loop_body(body)
     outs = scan_p.bind(
-        *body.consts,
+        *consts,
+        *refs.resolved(written),
         *[common.cast(x, a) for x, a in zip(carry, avals)],
         *x_leaves,
-        jaxpr=body.jaxpr,
+        jaxpr=jaxpr,
         length=n,
         reverse=bool(reverse),
         unroll=unroll,
-        num_consts=len(body.consts),
-        num_carry=n_carry,
+        num_consts=len(consts),
+        num_carry=len(written) + n_carry,
         _split_transpose=bool(split),
     )
+    if written:
+        refs.write_back(written, outs)
+        outs = outs[len(written) :]
     return carry_tree.unflatten(outs[:n_carry]), y_tree.unflatten(outs[n_carry:])
+
+
+def _scan_over_refs(what: str, f: Any, init: Any, xs: Any, *rest: Any) -> Any:
+    """scan where `xs` holds references: the body gets references to their rows, which it may write."""
+    leaves, tree = common.flatten(xs)
+    where = [i for i, x in enumerate(leaves) if type(x) is Ref]
+
+    def step(carry: Any, rows: Any) -> Any:
+        rows = list(rows)
+        for i in where:
+            rows[i] = Ref(rows[i], rows[i].aval)
+        carry, y = f(carry, tree.unflatten(rows))
+        return carry, (y, [rows[i].cell.value for i in where])
+
+    functools.update_wrapper(step, f)
+    values = [read(x) if type(x) is Ref else x for x in leaves]
+    carry, (ys, last) = run_scan(what, step, step, init, values, *rest)
+    for i, value in zip(where, last):
+        write(leaves[i], value)
+    return carry, ys
 
 
 def _pair(what: str, owner: Any, body: common.Body) -> tuple[Any, Any]:

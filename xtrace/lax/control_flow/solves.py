@@ -14,6 +14,7 @@ from xtrace.lax import elementwise
 from xtrace.lax.control_flow import common
 from xtrace.lax.control_flow.common import flatten
 from xtrace.lax.custom_functions import custom_jvp
+from xtrace.transforms import refs
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.batching import MappedAxis, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_flat
@@ -53,7 +54,7 @@ class _Unknowns(NamedTuple):
                 f"{name}() output pytree structure must match {expected}, got {found} and {self.tree} ({self.what}, "
                 f"{name} is {functions.described(owner)})."
             )
-        return common.Body(jaxpr, consts, out_tree)
+        return common.Body(jaxpr, refs.resolved(consts), out_tree)
 
     def check_shapes(self, name: str, body: common.Body) -> None:
         got, want = [[a.shape for a in avals] for avals in (body.out_avals[: len(self.avals)], self.avals)]
