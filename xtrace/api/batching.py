@@ -8,7 +8,7 @@ from typing import Any
 
 from xtrace.core import pytree, pytree_prefixes, signature, source
 from xtrace.core.primitive import as_array, shaped
-from xtrace.transforms import vmappable
+from xtrace.transforms import refs, vmappable
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis, sum_axis
 
 _flatten = pytree.default_registry.flatten
@@ -65,6 +65,7 @@ def vmap(
             return _vmap_values(fun, args, kwargs, in_axes, out_axes, axis_name, axis_size, spmd_axis_name, sum_match)
         leaves, in_tree = _flatten((args, kwargs))
         avals, dims = _operands(fun, args, kwargs, leaves, _in_dims(in_axes, in_tree, len(leaves), args))
+        has_refs = refs.has_refs(leaves)
         size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
         axis = MappedAxis(size, axis_name, spmd_axis_name)
         out_trees: list[Any] = []
@@ -75,7 +76,12 @@ def vmap(
             out_trees.append(out_tree)
             return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
 
-        outs, found = batch_flat(flat, axis, leaves, dims)
+        if has_refs:
+            mapped = refs.MappedRefs(flat, leaves, dims)
+            outs, found = batch_flat(mapped, axis, mapped.leaves, dims)
+            outs, found = mapped.results(outs, found, size)
+        else:
+            outs, found = batch_flat(flat, axis, leaves, dims)
         return _results(fun, outs, found, out_axes, out_trees[0], size, sum_match)
 
     return vmap_f

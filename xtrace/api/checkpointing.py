@@ -14,6 +14,7 @@ from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current, use_trace
 from xtrace.lax.control_flow import rematerialization as _rules  # noqa: F401  (its rules for scan and cond)
 from xtrace.runtime import jaxlib_api
+from xtrace.transforms import refs
 from xtrace.transforms import remat as rematerialization
 from xtrace.transforms.linearize import linearize_flat
 from xtrace.transforms.remat import name_p, remat_p
@@ -30,7 +31,13 @@ logger = logging.getLogger(__name__)
 class _Staged:
     """A function staged at one signature: its closed jaxpr, its closed-over operands, its result's structure."""
 
-    __slots__ = ("jaxpr", "consts", "out_tree")
+    __slots__ = ("jaxpr", "consts", "out_tree", "captures", "written", "rules_hold_refs")
+
+    #: Whether there are mutable references among the consts; those that the function writes, whose last values are the
+    #: last outputs; whether rules of functions in it were given any.
+    captures: bool
+    written: tuple[Any, ...]
+    rules_hold_refs: bool
 
     def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any) -> None:
         self.jaxpr = jaxpr
@@ -110,15 +117,27 @@ def checkpoint(
     def fun_remat(*args: Any, **kwargs: Any) -> Any:
         static, dynamic, dynamic_kwargs = _split_static(fun, nums, names, static_argnums, args, kwargs)
         leaves, tree = _flatten((dynamic, dynamic_kwargs))
+        if refs.has_refs(leaves):
+            closed = refs.ClosedOver(leaves)
+
+            def closing(*arrays: Any) -> Any:
+                a, k = tree.unflatten(closed.restored(arrays))
+                return fun(*_merged(static, a), **k, **_named(static))
+
+            functools.update_wrapper(closing, fun)
+            return checkpoint(closing, prevent_cse=bool(prevent_cse), policy=policy)(*closed.leaves)
         staged = _staged(fun, own, static, args, kwargs, leaves, tree)
+        if staged.rules_hold_refs and refs.differentiated_inline(True):
+            return fun(*args, **kwargs)
         flags: Any = prevent_cse
         if not isinstance(flags, bool):
             against = (dynamic, dynamic_kwargs) if dynamic_kwargs else dynamic
             given = pytree_prefixes.broadcast_prefix(flags, against)
             flags = (*[False] * len(staged.consts), *[bool(f) for f in given])
-        outs = remat_p.bind(
-            *staged.consts, *leaves, jaxpr=staged.jaxpr, prevent_cse=flags, policy=policy, differentiated=False
-        )
+        consts = refs.resolved(staged.consts) if staged.captures else staged.consts
+        outs = remat_p.bind(*consts, *leaves, jaxpr=staged.jaxpr, prevent_cse=flags, policy=policy, differentiated=False)
+        if staged.written:
+            outs = refs.call_results(staged.written, outs)
         return staged.out_tree.unflatten(outs)
 
     return functools.wraps(fun, updated=())(source.boundary(fun_remat))
@@ -218,12 +237,7 @@ def _staged(
 
     def flat(*xs: Any) -> list[Any]:
         dynamic, dynamic_kwargs = tree.unflatten(xs)
-        rest = iter(dynamic)
-        places = {place: s.value for place, s in static}
-        total = len(dynamic) + len([p for p in places if type(p) is int])
-        full = [places[i] if i in places else next(rest) for i in range(total)]
-        named = {p: v for p, v in places.items() if type(p) is str}
-        outs, out_tree = _flatten(fun(*full, **dynamic_kwargs, **named))
+        outs, out_tree = _flatten(fun(*_merged(static, dynamic), **dynamic_kwargs, **_named(static)))
         out_trees.append(out_tree)
         return signature.check_results(outs, out_tree, name, _TRACED_FOR)
 
@@ -231,7 +245,8 @@ def _staged(
         name, _TRACED_FOR, functools.partial(_leaf_names, fun, args, kwargs, static), code=functions.code_of(fun)
     )
     try:
-        jaxpr, consts = closed_call_operands(trace_to_jaxpr(flat, avals, info))
+        traced = trace_to_jaxpr(flat, avals, info, threads_refs=True)
+        jaxpr, consts = closed_call_operands(traced)
     except errors.ConcretizationTypeError as error:
         (message,) = error.args
         if f"for {_TRACED_FOR}" in message:
@@ -243,11 +258,26 @@ def _staged(
         raise
     info._arg_names = tuple(info.arg_names)  # the arguments themselves are not to be kept alive
     staged = _Staged(jaxpr, consts, out_trees[0])
-    if not any([isinstance(c, Tracer) for c in consts]) and all([s.key is not None for _, s in static]):
+    staged.captures = refs.captures(consts)
+    staged.written = tuple([consts[i] for i in traced.written_refs])
+    staged.rules_hold_refs = traced.refs_in_rules
+    if not (refs.transient(consts) or staged.rules_hold_refs) and all([s.key is not None for _, s in static]):
         if len(cache) >= _MAX_SIGNATURES and cache is own:
             cache.clear()
         cache[key] = staged
     return staged
+
+
+def _merged(static: tuple[Any, ...], dynamic: Any) -> list[Any]:
+    """All positional arguments, static values in their places."""
+    rest = iter(dynamic)
+    places = {place: s.value for place, s in static if type(place) is int}
+    return [places[i] if i in places else next(rest) for i in range(len(dynamic) + len(places))]
+
+
+def _named(static: tuple[Any, ...]) -> dict[str, Any]:
+    """Static values passed by keyword."""
+    return {place: s.value for place, s in static if type(place) is str}
 
 
 def _leaf_names(fun: Any, args: Any, kwargs: Any, static: tuple[Any, ...]) -> list[str]:

@@ -249,7 +249,7 @@ class JitFunction:
         monitoring.record_event_duration_secs(
             "/jax/core/compile/jaxpr_trace_duration", time.perf_counter() - start, fun_name=self.name
         )
-        if opened is None and not refs.captures(jaxpr.consts):
+        if opened is None and not jaxpr.refs_in_rules and not refs.captures(jaxpr.consts):
             return TracedProgram(jaxpr, out_trees[0])
         jaxpr, plan = refs.planned(jaxpr, positions, opened.written if opened else ())
         return TracedProgram(jaxpr, out_trees[0], plan)
@@ -273,7 +273,7 @@ class JitFunction:
                     )
         program = self.traced(call)
         if program.refs is not None:
-            if tracing and refs.differentiated_inline(program.jaxpr):
+            if tracing and refs.differentiated_inline(program.jaxpr.refs_in_rules):
                 return self.fun(*args, **kwargs), None, False
             return self.call_with_refs(program, call), None, False
         if tracing:

@@ -12,9 +12,11 @@ from xtrace.core import dtypes, errors, pytree, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo
 from xtrace.core.primitive import as_array, shaped
+from xtrace.core.refs import Ref
 from xtrace.core.trace import Tracer, current
 from xtrace.lax.identities import stop_gradient
 from xtrace.runtime import jaxlib_api
+from xtrace.transforms import refs
 from xtrace.transforms.custom import CustomCall, CustomJVPCall, CustomVJPCall, StagedBody
 from xtrace.transforms.zeros import Zero, instantiate
 
@@ -157,12 +159,17 @@ class _Rules:
             args, nums, fixed = self._split(args)
             fixed = self._fix(nums, fixed)
         leaves, tree = self._leaves(args)
-        key = self._staging_key(tree, fixed)
+        holds_refs = refs.has_refs(leaves)
+        if holds_refs:
+            closed = refs.ClosedOver(leaves)
+            leaves, tree = closed.leaves, _TreeWithRefs(tree, closed)
+        key = None if holds_refs else self._staging_key(tree, fixed)
         box: list[CustomCall] = []
         fun = self._flat_fun(tree, nums, fixed, box)
         bodies = None if key is None else self._bodies
         call = kind(fun, self.name, self.symbolic_zeros, self._debug_info(), bodies, key)
         box.append(call)
+        call.holds_refs = holds_refs
         return call, leaves, tree, nums, fixed
 
     def _fix(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -307,6 +314,23 @@ class custom_jvp(_Rules):
 
     def _fix(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple([stop_gradient(x) if isinstance(x, Tracer) else x for x in fixed])
+
+
+class _TreeWithRefs:
+    """The structure of arguments of which the references are closed over, and the other leaves passed."""
+
+    __slots__ = ("full", "closed", "num_leaves")
+
+    def __init__(self, full: Any, closed: refs.ClosedOver) -> None:
+        self.full = full
+        self.closed = closed
+        self.num_leaves = len(closed.leaves)
+
+    def unflatten(self, arrays: Sequence[Any]) -> Any:
+        return self.full.unflatten(self.closed.restored(arrays))
+
+    def __str__(self) -> str:
+        return str(self.full)
 
 
 class _FlatRule:
@@ -526,6 +550,8 @@ class _Residuals:
 
 
 def _is_array(x: Any) -> bool:
+    if type(x) is Ref:  # stays itself: it's for the bwd rule to read or write
+        return False
     if getattr(x, "aval", None) is not None:
         return True
     try:
@@ -554,14 +580,18 @@ class _ReverseBackward(_FlatRule):
             result = tuple(result)
         leaves, result_tree = pytree.none_leaf_registry.flatten(result)
         expanded: list[Any] = []
-        if not isinstance(result, tuple) or not _match(expanded, result_tree, self.tree, iter(leaves)):
+        tree = self.tree
+        full = tree.full if type(tree) is _TreeWithRefs else tree
+        if not isinstance(result, tuple) or not _match(expanded, result_tree, full, iter(leaves)):
             raise TypeError(
                 f"Custom VJP bwd rule {self.__name__} for function {self.fun_name} must produce an output with the "
                 "same container (pytree) structure as the args tuple of the primal function, and in particular must "
                 "produce a tuple of length equal to the number of arguments to the primal function, but got bwd "
                 f"output structure {_structure(pytree.tree_structure(result))} for primal input structure "
-                f"{_structure(self.tree)}."
+                f"{_structure(full)}."
             )
+        if type(tree) is _TreeWithRefs:
+            expanded = tree.closed.arrays_of(expanded)
         return [self._cotangent(i, c, a) for i, (c, a) in enumerate(zip(expanded, self.avals))]
 
     def _cotangent(self, i: int, ct: Any, aval: ShapedArray) -> Any:

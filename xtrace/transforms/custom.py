@@ -21,7 +21,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Tracer, current
-from xtrace.transforms import batching
+from xtrace.transforms import batching, refs
 from xtrace.transforms.batching import BatchTrace, MappedAxis, batch_jaxpr, move_axis, resumed
 from xtrace.transforms.linearize import Tape
 from xtrace.transforms.staging import Transformed, closed_call_operands, trace_to_jaxpr
@@ -35,20 +35,24 @@ class CustomVJPException(Exception):
 class StagedBody:
     """The function of a call as a closed jaxpr, the operands it closes over, and the structure of its result."""
 
-    __slots__ = ("jaxpr", "consts", "out_tree")
+    __slots__ = ("jaxpr", "consts", "out_tree", "captures", "written")
 
-    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any) -> None:
+    def __init__(self, jaxpr: Jaxpr, consts: list[Any], out_tree: Any, written: tuple[int, ...] = ()) -> None:
         self.jaxpr = jaxpr
         self.consts = consts
         self.out_tree = out_tree
+        #: Whether there are mutable references among the consts; those written, whose last values are the last outputs.
+        self.captures = refs.captures(consts)
+        self.written = [consts[i] for i in written]
 
 
 class CustomCall:
     """What the two kinds of calls share. `out_tree` is known once the function or a rule has run."""
 
-    __slots__ = ("fun", "name", "out_tree", "out_avals", "debug_info", "bodies", "key")
+    __slots__ = ("fun", "name", "out_tree", "out_avals", "debug_info", "bodies", "key", "holds_refs")
 
     kind = "custom_jvp"
+    symbolic_zeros: bool
 
     def __init__(
         self,
@@ -67,6 +71,18 @@ class CustomCall:
         #: Staged versions of the function by `key` and avals, kept by the function's owner; None: not kept.
         self.bodies = bodies
         self.key = key
+        #: Whether there are mutable references among the arguments, which function and rules close over here.
+        self.holds_refs = False
+
+    def bind_staged(self, args: Sequence[Any], primitive: Primitive, **params: Any) -> list[Any]:
+        """Record the call as one equation of the current (staging) trace."""
+        body = self.body(args)
+        consts = refs.resolved(body.consts) if body.captures else body.consts
+        if self.holds_refs or body.written:
+            refs.mark_rules()
+        params.update(call_jaxpr=body.jaxpr, num_consts=len(consts), symbolic_zeros=self.symbolic_zeros)
+        outs = primitive.bind(*consts, *args, name=self.name, **params)
+        return refs.call_results(body.written, outs) if body.written else outs  # type: ignore[return-value]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """The function itself, under the current trace."""
@@ -82,10 +98,11 @@ class CustomCall:
             if found is not None:
                 self.out_tree, self.out_avals = found.out_tree, found.jaxpr.out_avals
                 return found
-        jaxpr, consts = closed_call_operands(trace_to_jaxpr(self.fun, avals, self.debug_info or DebugInfo(self.name)))
-        body = StagedBody(jaxpr, consts, self.out_tree)
+        staged = trace_to_jaxpr(self.fun, avals, self.debug_info or DebugInfo(self.name), threads_refs=True)
+        jaxpr, consts = closed_call_operands(staged)
+        body = StagedBody(jaxpr, consts, self.out_tree, staged.written_refs)
         self.out_avals = jaxpr.out_avals
-        if bodies is not None and not any([isinstance(c, Tracer) for c in consts]):
+        if bodies is not None and not refs.transient(consts):
             if len(bodies) > 256:
                 bodies.clear()
             bodies[key] = body
@@ -107,17 +124,7 @@ class CustomJVPCall(CustomCall):
         return self.fun(*args) if trace is None else trace.process_custom_jvp(self, tuple(args))
 
     def stage(self, args: Sequence[Any]) -> list[Any]:
-        """Record the call as one equation of the current (staging) trace."""
-        body = self.body(args)
-        return custom_jvp_call_p.bind(
-            *body.consts,
-            *args,
-            name=self.name,
-            call_jaxpr=body.jaxpr,
-            jvp=self.rule,
-            num_consts=len(body.consts),
-            symbolic_zeros=self.symbolic_zeros,
-        )
+        return self.bind_staged(args, custom_jvp_call_p, jvp=self.rule)
 
     def apply_jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         return self.rule(primals, tangents)
@@ -127,6 +134,7 @@ class CustomJVPCall(CustomCall):
         fun = BatchedFunction(self.fun, trace, dims)
         call = CustomJVPCall(fun, self.name, self.symbolic_zeros)
         call.rule = BatchedJVPRule(self.rule, fun)
+        call.holds_refs = self.holds_refs
         return call.bind(vals), fun.out_dims
 
 
@@ -148,18 +156,7 @@ class CustomVJPCall(CustomCall):
         return self.fun(*args) if trace is None else trace.process_custom_vjp(self, tuple(args))
 
     def stage(self, args: Sequence[Any]) -> list[Any]:
-        """Record the call as one equation of the current (staging) trace."""
-        body = self.body(args)
-        return custom_vjp_call_p.bind(
-            *body.consts,
-            *args,
-            name=self.name,
-            call_jaxpr=body.jaxpr,
-            fwd=self.fwd,
-            bwd=self.bwd,
-            num_consts=len(body.consts),
-            symbolic_zeros=self.symbolic_zeros,
-        )
+        return self.bind_staged(args, custom_vjp_call_p, fwd=self.fwd, bwd=self.bwd)
 
     def linearize(self, tape: Tape, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         return _forward(tape.record, self.fwd, self.bwd, primals, tangents, self.symbolic_zeros, self.name)
@@ -172,6 +169,7 @@ class CustomVJPCall(CustomCall):
         fun = BatchedFunction(self.fun, trace, dims)
         call = CustomVJPCall(fun, self.name, self.symbolic_zeros)
         call.fwd, call.bwd = BatchedForward(self.fwd, fun), BatchedBackward(self.bwd, fun)
+        call.holds_refs = self.holds_refs
         return call.bind(vals), fun.out_dims
 
 

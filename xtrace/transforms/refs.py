@@ -15,6 +15,7 @@ from xtrace.core import refs
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.refs import AbstractRef, CapturedRef, Ref
 from xtrace.core.trace import Tracer, current
+from xtrace.transforms.batching import move_axis
 
 
 def captures(consts: Sequence[Any]) -> bool:
@@ -60,6 +61,10 @@ class ClosedOver:
         self._is_ref = [isinstance(x, Ref) for x in leaves]
         self.leaves = [x for x, r in zip(leaves, self._is_ref) if not r]
 
+    def arrays_of(self, leaves: Sequence[Any]) -> list[Any]:
+        """Of one value for each leaf, those for arrays."""
+        return [x for x, r in zip(leaves, self._is_ref) if not r]
+
     def restored(self, arrays: Sequence[Any]) -> list[Any]:
         it = iter(arrays)
         return [x if r else next(it) for x, r in zip(self._all, self._is_ref)]
@@ -77,12 +82,12 @@ def mark_rules() -> None:
         trace.refs_in_rules = True
 
 
-def differentiated_inline(jaxpr: Jaxpr) -> bool:
-    """Whether a call of this program is to be made operation by operation under the current trace.
+def differentiated_inline(rules_hold_refs: bool) -> bool:
+    """Whether a call of a program in which rules hold references is to be made operation by operation under the current trace.
 
     A rule that writes to a reference in the backward pass must find the reference itself, not a value in a program.
     """
-    if not jaxpr.refs_in_rules:
+    if not rules_hold_refs:
         return False
     trace: Any = current.trace
     if trace is None:
@@ -190,6 +195,33 @@ def planned(jaxpr: Jaxpr, positions: Sequence[int], written: Sequence[int]) -> t
     all_written = (*written, *[place[i] for i in jaxpr.written_refs])
     num_outs = len(jaxpr.outvars) - len(all_written)
     return made, RefPlan(tuple(positions), tuple([jaxpr.consts[i].ref for i in moved]), all_written, num_outs)
+
+
+class MappedRefs:
+    """A flat function over mapped references: inside, each is a reference to one element of what it holds."""
+
+    __slots__ = ("fun", "outer", "dims", "mapped", "leaves")
+
+    def __init__(self, fun: Callable[..., list[Any]], leaves: Sequence[Any], dims: Sequence[int | None]) -> None:
+        self.fun = fun
+        self.outer = leaves
+        self.dims = dims
+        self.mapped = [i for i, x in enumerate(leaves) if type(x) is Ref and dims[i] is not None]
+        self.leaves = [refs.read(x) if i in self.mapped else x for i, x in enumerate(leaves)]
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args = list(leaves)
+        for i in self.mapped:
+            args[i] = Ref(args[i], args[i].aval)
+        outs = self.fun(*args)
+        return [*outs, *[args[i].cell.value for i in self.mapped]]
+
+    def results(self, outs: list[Any], found: list[Any], size: int) -> tuple[list[Any], list[Any]]:
+        """The function's own results; last values of the references are written back, mapped as they were."""
+        n = len(outs) - len(self.mapped)
+        for i, value, dim in zip(self.mapped, outs[n:], found[n:]):
+            refs.write(self.outer[i], move_axis(value, dim, self.dims[i], size))  # type: ignore[arg-type]
+        return outs[:n], found[:n]
 
 
 # -- loops and branches ----------------------------------------------------------------------------------------------
