@@ -590,3 +590,16 @@ def test_gradients_of_nests_hold_no_calls_that_do_nothing():
 
     counts = [calls(xt.make_jaxpr(xt.grad(lambda x: nest(d)(x).sum()))(xnp.ones(3))) for d in (1, 2, 3, 4)]
     assert counts == [6, 12, 18, 24]
+
+
+def test_branches_that_close_over_the_same_values_in_different_order():
+    a, b = xnp.array(3.0), xnp.array(10.0)
+    for pred, expected in ((True, 3.0 - 10.0), (False, 10.0 - 3.0)):
+        assert float(lax.cond(pred, lambda: a - b, lambda: b - a)) == expected
+
+    def f(x):
+        y = x + x
+        return lax.cond(x > 0, lambda: x - y * y, lambda: y * y - x)
+
+    assert float(f(0.5)) == -0.5 and float(f(-0.5)) == 1.5
+    assert float(xt.grad(f)(0.5)) == -3.0 and float(xt.jit(xt.grad(f))(-0.5)) == -5.0

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, functions, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import NamedAxisEffect
 from xtrace.core.jaxpr import Jaxpr, Literal, Var, used_inputs
@@ -161,7 +161,11 @@ def conditional(
 
     index: int32, in bounds. params: of the primitive.
     """
-    if refs.has_refs(common.flatten(operands)[0]):
+    flat = common.flatten(operands)[0]
+    if refs.has_refs(flat):
+        for f in funs:
+            name = functions.fun_name(f)
+            refs.check_distinct(flat, functools.partial(signature.leaf_names, f, operands, {}), name, what)
         funs, operands = [common.without_refs(f, operands)[0] for f in funs], common.without_refs(len, operands)[1]
     leaves, tree = common.checked_leaves(f"an operand of {what}: operands", operands)
     avals = tuple([shaped(x) for x in leaves])
@@ -227,7 +231,8 @@ def _branch(body: common.Body, places: tuple[int, ...], consts: list[Any], outs:
     for place, var in zip(places, jaxpr.invars):
         invars[place] = var
     if all(o is a for o, a in zip(jaxpr.out_avals, outs)):
-        return jaxpr if len(consts) == n else common.rearranged(jaxpr, [*invars, *jaxpr.invars[n:]], jaxpr.outvars)
+        in_order = places == tuple(range(len(consts)))
+        return jaxpr if in_order else common.rearranged(jaxpr, [*invars, *jaxpr.invars[n:]], jaxpr.outvars)
     eqns, outvars = list(jaxpr.eqns), []
     for var, want in zip(jaxpr.outvars, outs):
         if var.aval is want:
