@@ -77,7 +77,9 @@ def vmap(
             return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
 
         if has_refs:
-            mapped = refs.MappedRefs(flat, leaves, dims)
+            mapped = refs.MappedRefs(
+                flat, leaves, dims, lambda: signature.leaf_names(fun, args, kwargs), signature.fun_name(fun)
+            )
             outs, found = batch_flat(mapped, axis, mapped.leaves, dims)
             outs, found = mapped.results(outs, found, size)
         else:

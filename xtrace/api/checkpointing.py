@@ -11,7 +11,7 @@ from typing import Any
 from xtrace.core import config, errors, functions, pytree, pytree_prefixes, signature, source
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, Literal
 from xtrace.core.primitive import shaped
-from xtrace.core.trace import Tracer, current, use_trace
+from xtrace.core.trace import current, use_trace
 from xtrace.lax.control_flow import rematerialization as _rules  # noqa: F401  (its rules for scan and cond)
 from xtrace.runtime import jaxlib_api
 from xtrace.transforms import refs
@@ -118,6 +118,8 @@ def checkpoint(
         static, dynamic, dynamic_kwargs = _split_static(fun, nums, names, static_argnums, args, kwargs)
         leaves, tree = _flatten((dynamic, dynamic_kwargs))
         if refs.has_refs(leaves):
+            told = functools.partial(_leaf_names, fun, args, kwargs, static)
+            refs.check_distinct(leaves, told, functions.fun_name(fun), _TRACED_FOR)
             closed = refs.ClosedOver(leaves)
 
             def closing(*arrays: Any) -> Any:
@@ -135,7 +137,9 @@ def checkpoint(
             given = pytree_prefixes.broadcast_prefix(flags, against)
             flags = (*[False] * len(staged.consts), *[bool(f) for f in given])
         consts = refs.resolved(staged.consts) if staged.captures else staged.consts
-        outs = remat_p.bind(*consts, *leaves, jaxpr=staged.jaxpr, prevent_cse=flags, policy=policy, differentiated=False)
+        outs = remat_p.bind(
+            *consts, *leaves, jaxpr=staged.jaxpr, prevent_cse=flags, policy=policy, differentiated=False
+        )
         if staged.written:
             outs = refs.call_results(staged.written, outs)
         return staged.out_tree.unflatten(outs)

@@ -242,7 +242,7 @@ class JitFunction:
         avals: Sequence[Any] = call.avals
         opened = None
         if positions:
-            avals, opened = refs.inner_avals(avals), refs.OpenedArgs(flat, positions)
+            avals, opened = refs.inner_avals(avals), refs.OpenedArgs(flat, positions, avals, names)
         info = DebugInfo(self.name, "jit", names, lambda: signature.result_names(out_trees[0]), signature.code_of(fun))
         start = time.perf_counter()
         jaxpr = trace_to_jaxpr(opened or flat, avals, info, threads_refs=True)
@@ -322,7 +322,8 @@ class JitFunction:
         if options.in_shardings is UNSPECIFIED and options.out_shardings is UNSPECIFIED:
             return placement_of(call.leaves, options.device)
         ins = _spread(
-            options.in_shardings, pytree.tree_structure(call.in_tree.unflatten(call.avals[: call.in_tree.num_leaves])[0]),
+            options.in_shardings,
+            pytree.tree_structure(call.in_tree.unflatten(call.avals[: call.in_tree.num_leaves])[0]),
             "in_shardings",
         )
         ins += [None] * (len(call.leaves) - len(ins))  # keyword arguments have none

@@ -9,6 +9,7 @@ binds the program reads the inputs then and writes the outputs back (transforms.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xtrace.core.avals import AbstractValue, ShapedArray
@@ -72,7 +73,7 @@ class Ref:
     Made by `new_ref`. It is no array: operations take what it holds, `ref[...]`.
     """
 
-    __slots__ = ("inner_aval", "owner", "cell", "kind", "ended", "_captured", "__weakref__")
+    __slots__ = ("inner_aval", "owner", "cell", "kind", "ended", "passed", "origin", "_captured", "__weakref__")
 
     inner_aval: ShapedArray
     owner: Trace | None
@@ -86,6 +87,10 @@ class Ref:
         self.kind = kind
         #: What ended it, "freeze" or "free_ref"; None while it lives.
         self.ended: str | None = None
+        #: Whether it stands, in a function that is being traced, for a reference that the function was given.
+        self.passed = False
+        #: Where it comes from, for messages.
+        self.origin: Callable[[], str] | None = None
         self._captured: CapturedRef | None = None
 
     @property
@@ -203,7 +208,11 @@ def write(ref: Ref, value: Any) -> None:
     if isinstance(value, Tracer):
         trace = current.trace
         while trace is not keeper and trace is not None:
-            if value._trace is trace:
+            if getattr(value, "_trace", None) is trace:
+                if ref.kind is not None and hasattr(value, "primal"):  # no_grad
+                    value = value.primal
+                    trace = trace.parent
+                    continue
                 raise ValueError(_too_deep(ref, trace))
             trace = trace.parent
     cell.value = value
@@ -220,14 +229,27 @@ def _too_deep(ref: Ref, trace: Trace) -> str:
         )
     return (
         "performing a set/swap operation with a differentiated value on a non-differentiated array reference of type "
-        f"{ref.aval}. Write jax.lax.stop_gradient(value), or create the reference inside the differentiated function."
+        f"{ref.aval}. Write jax.lax.stop_gradient(value), or create the reference inside the differentiated function. "
+        "To differentiate with respect to it: Move the array reference to be an argument, of vjp."
     )
+
+
+def argument(value: Any, name: Callable[[], str], kind: Any = None) -> Ref:
+    """The reference that stands, in a function being traced, for one that is its argument."""
+    ref = Ref(value, value.aval, kind)
+    ref.passed = True
+    ref.origin = lambda: f"was passed in as the argument {name()}"
+    return ref
 
 
 def cannot_return(ref: Ref, where: str, name: str, traced_for: str) -> ValueError:
     """The error for a reference among the results of a traced function."""
+    if ref.owner is not current.trace:
+        told = "was closed over by the function, rather than passed in as an argument or created inside it"
+    else:
+        told = "comes from inside" if ref.origin is None else ref.origin()
     return ValueError(
-        f"function {name} traced for {traced_for} returned a mutable array reference of type {ref.aval} at {where}, but "
-        "mutable array references cannot be returned. Return its value, ref[...], or pass the reference as an argument "
-        "and write to it."
+        f"function {name} traced for {traced_for} returned a mutable array reference of type {ref.aval} at {where}, "
+        "but mutable array references cannot be returned. Return its value, ref[...], or pass the reference as an argument "
+        f"and write to it.\n\nThe returned mutable array {told}."
     )

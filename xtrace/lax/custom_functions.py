@@ -161,6 +161,7 @@ class _Rules:
         leaves, tree = self._leaves(args)
         holds_refs = refs.has_refs(leaves)
         if holds_refs:
+            refs.check_distinct(leaves, lambda: signature.leaf_names(self.fun, args, {}), self.name, self.kind)
             closed = refs.ClosedOver(leaves)
             leaves, tree = closed.leaves, _TreeWithRefs(tree, closed)
         key = None if holds_refs else self._staging_key(tree, fixed)

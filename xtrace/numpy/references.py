@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from xtrace.core import dtypes, refs
+from xtrace.core import dtypes, refs, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import as_array, shaped
 from xtrace.core.refs import Ref
 from xtrace.core.trace import use_trace
-from xtrace.lax import creation, shapes
-from xtrace.numpy import indexing
+from xtrace.lax import shapes
+from xtrace.numpy import filling, indexing
 
 
 class RefView:
@@ -43,10 +43,10 @@ class RefView:
         return len(self[...])
 
     def __getitem__(self, index: Any) -> Any:
-        return get(self, index)
+        return _getitem(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        set(self, index, value)
+        _setitem(self, index, value)
 
     def addupdate(self, value: Any, index: Any = ...) -> None:
         addupdate(self, index, value)
@@ -157,8 +157,8 @@ def _update(ref: Ref, indices: list[Any], value: Any, what: str, add: bool) -> N
         if shaped(value).shape == part:
             raise
         raise ValueError(
-            f"Invalid shape for `{what}`. Ref shape: {ref.shape}. Expected shape: {part}, or one that broadcasts to it. "
-            f"Value shape: {shaped(value).shape}."
+            f"Invalid shape for `{what}`. Ref shape: {ref.shape}. Expected shape: {part}, or one that broadcasts to "
+            f"it. Value shape: {shaped(value).shape}."
         ) from (e if str(e) else None)
     for outer, i in zip(reversed(chain[:-1]), reversed(parts[:-1])):
         new = indexing.modify(outer, i, "set", new)
@@ -240,7 +240,8 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
 
     Args:
       init_val: the first value, an array or a number. It is not changed by writes to the reference.
-      memory_space, kind, pin: accepted; the value lies where `init_val` does, and all kinds behave alike.
+      kind: "no_grad" or "no_grad_no_remat": values written to it are cut off from differentiation, instead of refused.
+      memory_space, pin: accepted; the value lies where `init_val` does.
 
     Returns:
       A Ref: `ref[...]` reads, `ref[...] = x` writes, `ref[i] += x` adds to a part. jit and control flow take it as an
@@ -263,7 +264,13 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
     if aval.weak_type:
         init_val = shapes.convert(init_val, aval.dtype, False)
         aval = aval.strong()
-    return Ref(_settled(init_val), aval, kind)
+    return _created(Ref(_settled(init_val), aval, kind))
+
+
+def _created(ref: Ref) -> Ref:
+    position = source.here(2)
+    ref.origin = lambda: f"was created on line {source.describe(position)}"
+    return ref
 
 
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
@@ -280,14 +287,14 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     (2,)
     """
     aval = ShapedArray(tuple(ty.shape), dtypes.canonicalize(dtypes.as_dtype(ty.dtype)))
-    return Ref(_settled(creation.full(aval.shape, 0, aval.dtype)), aval)
+    return _created(Ref(_settled(filling.zeros(aval.shape, aval.dtype)), aval))
 
 
 def _end(ref: Any, how: str) -> Any:
     if not isinstance(ref, Ref):
         raise TypeError(f"{how} takes a reference, got {ref!r} of type {type(ref)}")
     cell, keeper = refs.holder(ref)
-    if keeper is not ref.owner:
+    if keeper is not ref.owner or ref.passed:
         raise ValueError(
             f"{how} can only be called where the reference was created, but the one of type {ref.aval} was created "
             f"outside of this traced function. Read it with ref[...] here, and call {how} outside."
@@ -335,11 +342,19 @@ def _rows(ref: Ref) -> Iterator[Any]:
     return iter(refs.read(ref))
 
 
+def _getitem(ref: Any, index: Any) -> Any:
+    return get(ref, (None,) if index is None else index)
+
+
+def _setitem(ref: Any, index: Any, value: Any) -> None:
+    set(ref, (None,) if index is None else index, value)
+
+
 def install() -> None:
     """Set the indexing methods on references."""
     methods: dict[str, Any] = {
-        "__getitem__": get,
-        "__setitem__": set,
+        "__getitem__": _getitem,
+        "__setitem__": _setitem,
         "__iter__": _rows,
         "at": property(RefIndexer),
         "addupdate": lambda self, value, idx=...: addupdate(self, idx, value),
@@ -348,4 +363,16 @@ def install() -> None:
         setattr(Ref, name, method)
 
 
-__all__ = ["RefIndexer", "RefView", "addupdate", "empty_ref", "free_ref", "freeze", "get", "install", "new_ref", "set", "swap"]
+__all__ = [
+    "RefIndexer",
+    "RefView",
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "install",
+    "new_ref",
+    "set",
+    "swap",
+]

@@ -20,7 +20,7 @@ from typing import Any
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.trace import Tracer, current
+from xtrace.core.trace import current
 from xtrace.transforms import batching, refs
 from xtrace.transforms.batching import BatchTrace, MappedAxis, batch_jaxpr, move_axis, resumed
 from xtrace.transforms.linearize import Tape

@@ -70,6 +70,24 @@ class ClosedOver:
         return [x if r else next(it) for x, r in zip(self._all, self._is_ref)]
 
 
+Names = Callable[[], Sequence[str]]
+
+
+def check_distinct(leaves: Sequence[Any], names: Names, name: str, traced_for: str) -> dict[Any, int]:
+    """The positions of the references among leaves. Raises ValueError where two are the same."""
+    seen: dict[Any, int] = {}
+    for i, x in enumerate(leaves):
+        if type(x) is Ref:
+            if x in seen:
+                raise ValueError(
+                    "only one reference to a mutable array may be passed as an argument to a function, but when "
+                    f"tracing {name} for {traced_for} the mutable array reference of type {x.aval} appeared at both "
+                    f"{names()[seen[x]]} and {names()[i]}. Pass it once."
+                )
+            seen[x] = i
+    return seen
+
+
 def has_refs(leaves: Sequence[Any]) -> bool:
     """Whether there are references among the leaves of a call."""
     return any([type(x) is Ref for x in leaves])
@@ -83,7 +101,7 @@ def mark_rules() -> None:
 
 
 def differentiated_inline(rules_hold_refs: bool) -> bool:
-    """Whether a call of a program in which rules hold references is to be made operation by operation under the current trace.
+    """Whether a call of a program is to be made operation by operation under the current trace, as rules hold references.
 
     A rule that writes to a reference in the backward pass must find the reference itself, not a value in a program.
     """
@@ -104,18 +122,22 @@ def differentiated_inline(rules_hold_refs: bool) -> bool:
 class OpenedArgs:
     """A flat function of arrays that makes references of some of its arguments while it is staged."""
 
-    __slots__ = ("fun", "positions", "written")
+    __slots__ = ("fun", "positions", "kinds", "names", "written")
 
-    def __init__(self, fun: Callable[..., list[Any]], positions: Sequence[int]) -> None:
+    def __init__(
+        self, fun: Callable[..., list[Any]], positions: Sequence[int], avals: Sequence[Any], names: Names
+    ) -> None:
         self.fun = fun
         self.positions = positions
+        self.kinds = [avals[i].kind for i in positions]
+        self.names = names
         #: Positions of the references that the function wrote.
         self.written: list[int] = []
 
     def __call__(self, *leaves: Any) -> list[Any]:
         args = list(leaves)
-        for i in self.positions:
-            args[i] = Ref(args[i], args[i].aval)
+        for i, kind in zip(self.positions, self.kinds):
+            args[i] = refs.argument(args[i], lambda i=i: self.names()[i], kind)  # type: ignore[misc]
         outs = self.fun(*args)
         self.written = [i for i in self.positions if args[i].cell.written]
         return [*outs, *[args[i].cell.value for i in self.written]]
@@ -133,20 +155,9 @@ class RefPlan(NamedTuple):
     written: tuple[int, ...]
     num_outs: int
 
-    def values(self, leaves: Sequence[Any], names: Callable[[], Sequence[str]], name: str) -> list[Any]:
+    def values(self, leaves: Sequence[Any], names: Names, name: str) -> list[Any]:
         """All inputs. Raises ValueError where two of the references are the same."""
-        seen: dict[Any, int] = {}
-        for i in self.positions:
-            ref = leaves[i]
-            if not isinstance(ref, Ref):  # a ShapeDtypeStruct, where only types matter
-                continue
-            if ref in seen:
-                raise ValueError(
-                    "only one reference to a mutable array may be passed as an argument to a function, but when "
-                    f"calling {name} the mutable array reference of type {ref.aval} appeared at both "
-                    f"{names()[seen[ref]]} and {names()[i]}. Pass it once."
-                )
-            seen[ref] = i
+        seen = check_distinct(leaves, names, name, "jit")
         for ref in self.closed:
             if ref in seen:
                 raise ValueError(
@@ -200,10 +211,14 @@ def planned(jaxpr: Jaxpr, positions: Sequence[int], written: Sequence[int]) -> t
 class MappedRefs:
     """A flat function over mapped references: inside, each is a reference to one element of what it holds."""
 
-    __slots__ = ("fun", "outer", "dims", "mapped", "leaves")
+    __slots__ = ("fun", "outer", "dims", "mapped", "leaves", "names")
 
-    def __init__(self, fun: Callable[..., list[Any]], leaves: Sequence[Any], dims: Sequence[int | None]) -> None:
+    def __init__(
+        self, fun: Callable[..., list[Any]], leaves: Sequence[Any], dims: Sequence[int | None], names: Names, name: str
+    ) -> None:
+        check_distinct(leaves, names, name, "vmap")
         self.fun = fun
+        self.names = names
         self.outer = leaves
         self.dims = dims
         self.mapped = [i for i, x in enumerate(leaves) if type(x) is Ref and dims[i] is not None]
@@ -212,7 +227,7 @@ class MappedRefs:
     def __call__(self, *leaves: Any) -> list[Any]:
         args = list(leaves)
         for i in self.mapped:
-            args[i] = Ref(args[i], args[i].aval)
+            args[i] = refs.argument(args[i], lambda i=i: self.names()[i], self.outer[i].kind)  # type: ignore[misc]
         outs = self.fun(*args)
         return [*outs, *[args[i].cell.value for i in self.mapped]]
 
@@ -228,9 +243,9 @@ class MappedRefs:
 
 
 def carried(jaxpr: Jaxpr, num_consts: int, written: Sequence[int]) -> Jaxpr:
-    """A loop's body with written references carried in front: it takes (other consts, their values, the rest) and
+    """A loop's body with written references carried in front.
 
-    returns (their last values, the rest).
+    It takes (other consts, their values, the rest) and returns (their last values, the rest).
     """
     kept = [v for i, v in enumerate(jaxpr.invars[:num_consts]) if i not in written]
     values = [jaxpr.invars[i] for i in written]

@@ -94,7 +94,7 @@ def _while(
 
 
 def _reading_carried(what: str, cond: common.Body, written: list[Any]) -> tuple[Jaxpr, list[Any]]:
-    """The condition of a loop whose body writes references, which are carried in front; and what else it closes over."""
+    """The condition of a loop whose body writes references, carried in front; and what else it closes over."""
     if cond.written:
         raise ValueError(
             f"{what} cond_fun writes to a mutable array reference of type {cond.consts[cond.written[0]].ref.aval}, but "

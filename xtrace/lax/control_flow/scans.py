@@ -7,11 +7,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import config
+from xtrace.core import config, functions, pytree
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, eval_jaxpr, live_eqns
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.refs import Ref, read, write
+from xtrace.core.refs import Ref, argument, read, write
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import joining, shapes, slicing
 from xtrace.lax.control_flow import common
@@ -139,11 +139,14 @@ def _scan_over_refs(what: str, f: Any, init: Any, xs: Any, *rest: Any) -> Any:
     """scan where `xs` holds references: the body gets references to their rows, which it may write."""
     leaves, tree = common.flatten(xs)
     where = [i for i, x in enumerate(leaves) if type(x) is Ref]
+    refs.check_distinct(
+        leaves, lambda: [f"xs{pytree.keystr(p)}" for p in common.paths_of(tree)], functions.fun_name(f), what
+    )
 
     def step(carry: Any, rows: Any) -> Any:
         rows = list(rows)
         for i in where:
-            rows[i] = Ref(rows[i], rows[i].aval)
+            rows[i] = argument(rows[i], lambda i=i: f"xs{pytree.keystr(common.paths_of(tree)[i])}", leaves[i].kind)
         carry, y = f(carry, tree.unflatten(rows))
         return carry, (y, [rows[i].cell.value for i in where])
 
@@ -160,8 +163,6 @@ def _pair(what: str, owner: Any, body: common.Body) -> tuple[Any, Any]:
     children = body.out_tree.children()
     data = body.out_tree.node_data()
     if data is None or data[0] not in (tuple, list) or len(children) != 2:
-        from xtrace.core import functions
-
         shown = body.out_tree.unflatten([a.str_short(False) for a in body.out_avals])
         raise TypeError(
             f"{what} body output must be a pair (carry, y), got {shown} from {functions.described(owner)}. "
@@ -176,8 +177,6 @@ def _length(what: str, leaves: Sequence[Any], tree: Any, length: Any) -> int:
         leaves, avals, common.paths_of(tree) if any(not a.shape for a in avals) else [()] * len(avals)
     ):
         if not a.shape:
-            from xtrace.core import pytree
-
             raise ValueError(f"{what} got value with no leading axis to scan over: xs{pytree.keystr(path)} is {x}.")
     sizes = [a.shape[0] for a in avals]
     if length is not None:
@@ -193,8 +192,6 @@ def _length(what: str, leaves: Sequence[Any], tree: Any, length: Any) -> int:
     if not sizes:
         raise ValueError(f"{what} got no values to scan over and `length` not provided: give xs, or length=n.")
     if any(s != sizes[0] for s in sizes):
-        from xtrace.core import pytree
-
         shown = ", ".join([f"xs{pytree.keystr(p)} has {s}" for p, s in zip(common.paths_of(tree), sizes)])
         raise ValueError(f"{what} got values with different leading axis sizes: {shown}.")
     return sizes[0]
