@@ -164,7 +164,9 @@ def _():
     return xt.hessian(xt.checkpoint(lambda x: lax.dot_general(x, x, (((), ()), ((), ())))))(1.0)
 
 
-@case("gradients of a bfloat16 convolution that sums in float32 are bfloat16", ([6.0, 8.0], ["bfloat16"] * 2), exact=True)
+@case(
+    "gradients of a bfloat16 convolution that sums in float32 are bfloat16", ([6.0, 8.0], ["bfloat16"] * 2), exact=True
+)
 def _():
     def total(x, w):
         layout = "NLC", "LIO", "NLC"
