@@ -108,6 +108,7 @@ _LAZY: dict[str, str] = {
 }
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (
+    "ad",
     "api_util",
     "ad_checkpoint",
     "core",

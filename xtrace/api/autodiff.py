@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.api.batching import vmap
-from xtrace.api.vjp_function import NotNeeded, NotSaveable, VJPFunction, tree_of_flags
+from xtrace.api.vjp_function import NotNeeded, NotSaveable, VJPFunction, distinct, tree_of_flags
 from xtrace.core import dtypes, pytree, signature, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
@@ -296,7 +296,8 @@ def vjp(
       primals: where to evaluate it.
       saveable_args: a bool or nested tuples of bools, a prefix of `primals`: arguments marked False are not kept by
         vjp_fun, and must be put back into `vjp_fun.args_res` before it is called.
-      in_nzs: likewise; arguments marked False are not differentiated, and their cotangents are zero.
+      in_nzs: likewise; arguments marked False are not differentiated, and their cotangents are zero. Which outputs
+        depend on the others says vjp_fun.out_nzs.
 
     Returns:
       (out, vjp_fun), or (out, vjp_fun, aux): vjp_fun maps a cotangent with the structure of `out` to a tuple of
@@ -314,6 +315,7 @@ def vjp(
     leaves, tree = _flatten(primals)
     for x in leaves:
         _check_leaf(x, "vjp", fun)
+    leaves = [distinct(x) for x in leaves]
     name = signature.fun_name(fun)
     aux_box: list[Any] = []
     main = _with_aux(fun, aux_box, "vjp") if has_aux else fun

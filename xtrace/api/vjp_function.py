@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import dtypes, pytree
+from xtrace.core import dtypes, pytree, pytree_prefixes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr
 from xtrace.core.primitive import as_array, shaped
@@ -15,29 +17,42 @@ from xtrace.transforms.zeros import Zero, instantiate
 _flatten = pytree.default_registry.flatten
 
 
-class _Absent:
-    """Stands in `args_res` for the value of an argument that the pullback doesn't hold."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotNeeded:
+    """Stands in `args_res` for an argument that the backward pass doesn't read."""
 
 
-class NotNeeded(_Absent):
-    """The pullback doesn't read the argument."""
-
-    __slots__ = ()
-
-
-class NotSaveable(_Absent):
-    """The pullback reads the argument, which `saveable_args` kept from being saved: put its value here."""
-
-    __slots__ = ()
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotSaveable:
+    """Stands in `args_res` for an argument that the backward pass reads and that wasn't to be saved."""
 
 
-for _cls in (NotNeeded, NotSaveable):
-    pytree.register_node(_cls, lambda _: ((), None), lambda _, __, cls=_cls: cls())  # type: ignore[misc]
+@dataclasses.dataclass(frozen=True, slots=True)
+class GradValue:
+    """An entry of `with_refs`: return this gradient."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DontWant:
+    """An entry of `with_refs`: don't compute this gradient."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GradRef:
+    """Stands for a gradient that was added to a reference."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DidntWant:
+    """Stands for a gradient that wasn't computed."""
+
+
+# Results of compiled functions may hold these; the entries of with_refs are leaves.
+for _sentinel in (NotNeeded, NotSaveable, GradRef, DidntWant):
+    pytree.register_node(_sentinel, lambda x: ((), type(x)), lambda kind, _: kind())
+
+
+_ABSENT = (NotNeeded, NotSaveable)
 
 
 def tree_of_flags(flags: Any, tree: Any, option: str, path: str = "") -> list[bool]:
@@ -104,6 +119,9 @@ class VJPFunction:
         self._primals, self._differentiated = [shaped(p) for p in primals], differentiated
         self.in_tree, self.out_tree = in_tree, out_tree
         self._out_avals = [shaped(o) for o in outs]
+        #: The entries of with_refs, one for each leaf of the arguments.
+        self._entries: tuple[Any, ...] | None = None
+        self._function_name = name
         self.__name__ = f"vjp of {name}"
 
     @property
@@ -121,6 +139,18 @@ class VJPFunction:
         self.separate()
         return self._opaque
 
+    @opaque_residuals.setter
+    def opaque_residuals(self, values: Sequence[Any]) -> None:
+        self.separate()
+        self._opaque = list(values)
+
+    @property
+    def out_nzs(self) -> Any:
+        """Which outputs depend on the inputs: a tree of bools like the output, in which other containers are tuples."""
+        lin = self._lin
+        nonzeros = [type(t) is not Zero for t in lin.outs] if lin is not None else self.separate().nonzeros
+        return pytree_prefixes.mirror(self.out_tree, iter(nonzeros))
+
     @property
     def jaxpr(self) -> Jaxpr:
         """(residuals, input tangents) -> nonzero out tangents."""
@@ -135,16 +165,16 @@ class VJPFunction:
             return self._static
         lin = self._lin
         assert lin is not None
-        program, residuals = lin.jaxpr(DebugInfo(self.__name__, "vjp"))
+        program, residuals = lin.jaxpr(DebugInfo(self.__name__, "vjp"), frozenset(self._ids))
         leaf_of = {k: i for i, k in reversed(list(enumerate(self._ids)))}
         sources = tuple([leaf_of.get(id(r)) for r in residuals])
         values = {id(r): r for r in residuals}
         flags = [True] * len(self._ids) if saveable is None else saveable
         leaves = [
-            NotNeeded() if k not in values else values[k] if keep else NotSaveable()
+            NotNeeded() if k not in values else as_array(values[k]) if keep else NotSaveable()
             for k, keep in zip(self._ids, flags)
         ]
-        self._args = list(self.in_tree.unflatten(leaves))
+        self._args = list(pytree_prefixes.mirror(self.in_tree, iter(leaves)))
         self._opaque = [as_array(r) for r, i in zip(residuals, sources) if i is None]
         self._lin, self._ids = None, []
         nonzeros = tuple([type(t) is not Zero for t in lin.outs])
@@ -152,22 +182,75 @@ class VJPFunction:
         self._static.attributes = {k: v for k, v in vars(self).items() if k not in ("_args", "_opaque", "_static")}
         return self._static
 
+    def replace(self, **changes: Any) -> VJPFunction:
+        """A copy with other `args_res` or `opaque_residuals`."""
+        self.separate()
+        other = copy.copy(self)
+        for name, value in changes.items():
+            if name not in ("args_res", "opaque_residuals"):
+                raise TypeError(f"replace takes args_res and opaque_residuals, got {name}")
+            setattr(other, name, value)
+        return other
+
+    def with_refs(self, *entries: Any) -> VJPFunction:
+        """A pullback that adds gradients to references, or leaves some out.
+
+        Args:
+          entries: like the arguments of the function, with an entry for each array: a reference, which its gradient is
+            added to; `xtrace.ad.GradValue()`, the gradient is returned; `xtrace.ad.DontWant()`, it isn't computed.
+
+        Returns:
+          A pullback that returns `xtrace.ad.GradRef()` or `xtrace.ad.DidntWant()` in place of what it doesn't return.
+
+        Raises:
+          ValueError: entries that don't have the structure of the arguments, or a reference of another type.
+
+        >>> import xtrace as xt
+        >>> _, pull = xt.vjp(lambda x, y: x * y, 2.0, 3.0)
+        >>> pull.with_refs(xt.ad.DontWant(), xt.ad.GradValue())(1.0)[0]
+        DidntWant()
+        """
+        leaves, tree = _flatten(entries)
+        if tree != self.in_tree:
+            from xtrace.core import pytree_errors
+
+            found = pytree_errors.differences(entries, self.in_tree, None)
+            places = "".join(["\n  " + d.sentence("with_refs", "the arguments") for d in found])
+            raise ValueError(
+                f"with_refs takes an entry for each array among the arguments of {self._function_name}: a reference, "
+                "GradValue() or DontWant() of xtrace.ad (None is no entry, but an empty tree). But the tree structures "
+                f"differ:{places or f' got {tree}, expected {self.in_tree}'}"
+            )
+        for i, (entry, aval, d) in enumerate(zip(leaves, self._primals, self._differentiated)):
+            if isinstance(entry, (GradValue, DontWant)):
+                continue
+            held = getattr(entry, "inner_aval", None)
+            if held is None:
+                raise ValueError(
+                    f"entry {i} of with_refs must be a reference, GradValue() or DontWant() of xtrace.ad, got {entry!r}"
+                )
+            wanted = aval.tangent()
+            if d and (held.shape, held.dtype) != (wanted.shape, wanted.dtype):
+                raise ValueError(
+                    f"the gradient of leaf {i} of the arguments requires a ref of type {wanted.str_short()}, "
+                    f"got one of type {held.str_short()}"
+                )
+        other = copy.copy(self)
+        other._entries = tuple(leaves)
+        if (static := other._static) is not None:
+            attributes = {**static.attributes, "_entries": other._entries}
+            other._static = _Static(attributes, static.program, static.nonzeros, static.sources)
+        return other
+
     def _residuals(self, static: _Static) -> list[Any]:
         """The operands of the linear program: from `args_res`, and the opaque ones."""
-        leaves, _ = _flatten(self._args, lambda x: x is None or isinstance(x, _Absent))
-        dummy = self.in_tree.unflatten(range(self.in_tree.num_leaves))
-        paths = ["args" + pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(dummy)[0]]
-        if len(leaves) != len(paths):
-            raise ValueError(
-                f"{self.__name__}: args_res has {len(leaves)} leaves, but the arguments have {len(paths)}: give it the "
-                "structure of the arguments."
-            )
+        leaves = self._leaves_of_args()
         missing = sorted({i for i in static.sources if i is not None and isinstance(leaves[i], NotSaveable)})
         if missing:
             raise ValueError(
                 f"{self.__name__} was called before its not-saveable residuals were restored. saveable_args kept the "
                 "values of these arguments from being saved; put them back by assigning to args_res first:\n"
-                + "\n".join([f"  * {paths[i]}" for i in missing])
+                + "\n".join([f"  * {self._path(i)}" for i in missing])
             )
         opaque = iter(self._opaque)
         out = []
@@ -176,16 +259,49 @@ class VJPFunction:
                 out.append(next(opaque))
                 continue
             x = leaves[i]
-            got = None if x is None or isinstance(x, _Absent) else shaped(x)
+            got = None if x is None or isinstance(x, _ABSENT) else shaped(x)
             if got is None or got.shape != var.aval.shape or got.dtype != var.aval.dtype:
                 raise ValueError(
-                    f"{self.__name__} reads {paths[i]} from args_res: an array of type {var.aval.str_short()}, but "
-                    f"there is {x!r} there"
+                    f"{self.__name__} reads {self._path(i)} from args_res: an array of type {var.aval.str_short()}, "
+                    f"but there is {x!r} there"
                 )
             out.append(x)
         return out
 
-    def __call__(self, ct: Any) -> tuple[Any, ...]:
+    def _path(self, i: int) -> str:
+        """Where leaf `i` is among the arguments."""
+        places = pytree_prefixes.mirror(self.in_tree, iter(range(self.in_tree.num_leaves)))
+        return "args" + pytree.keystr(pytree.tree_flatten_with_path(places)[0][i][0])
+
+    def _leaves_of_args(self) -> list[Any]:
+        """The leaves of `args_res`, in the places of those of the arguments. None may stand for a whole argument."""
+        trees = self.in_tree.children()
+        if len(self._args) != len(trees):
+            raise ValueError(
+                f"{self.__name__}: args_res must have an entry for each of the {len(trees)} arguments, got "
+                f"{len(self._args)}"
+            )
+        leaves: list[Any] = []
+        for i, (value, tree) in enumerate(zip(self._args, trees)):
+            if value is None:
+                leaves += [None] * tree.num_leaves
+                continue
+            found, _ = _flatten(value, lambda x: isinstance(x, _ABSENT))
+            if len(found) != tree.num_leaves:
+                raise ValueError(
+                    f"{self.__name__}: args_res[{i}] has {len(found)} leaves, but argument {i} has {tree.num_leaves}: "
+                    "give it the structure of the argument."
+                )
+            leaves += found
+        return leaves
+
+    def __call__(self, ct: Any, *more: Any) -> Any:
+        if more:
+            raise TypeError(
+                f"The function returned by `vjp` applied to {self._function_name} was called with {1 + len(more)} "
+                "arguments, but functions returned by `vjp` must be called with a single argument: the cotangent of "
+                "the output. If the output is a tuple, pass one tuple: pull((a, b)) in place of pull(a, b)."
+            )
         cts, tree = _flatten(ct)
         if tree != self.out_tree:
             raise ValueError(
@@ -193,16 +309,47 @@ class VJPFunction:
                 f"{self.out_tree}"
             )
         checked = [check_cotangent(c, a, i) for i, (c, a) in enumerate(zip(cts, self._out_avals))]
-        lin: Linearized | StagedLinearization | None = self._lin
-        if lin is None:
-            static = self.separate()
-            lin = StagedLinearization(static.program, self._residuals(static), static.nonzeros)
-        rest = iter(lin.pull_back(checked))
+        entries = self._entries
+        if entries is not None:
+            return self._pull_to(checked, entries)
+        lin = self._lin
+        rest = iter(lin.pull_back(checked) if lin is not None else self._staged().pull_back(checked))
         full = [
             as_array(instantiate(next(rest) if d else Zero(a.tangent())))
             for a, d in zip(self._primals, self._differentiated)
         ]
         return self.in_tree.unflatten(full)
+
+    def _staged(self) -> StagedLinearization:
+        """The linear program with the residuals as they are now."""
+        static = self.separate()
+        return StagedLinearization(static.program, self._residuals(static), static.nonzeros)
+
+    def _pull_to(self, cts: list[Any], entries: tuple[Any, ...]) -> Any:
+        """Send each gradient where its entry says."""
+        wanted = [not isinstance(e, DontWant) for e in entries]
+        rest = iter(self._staged().pull_back(cts, [w for w, d in zip(wanted, self._differentiated) if d]))
+        results: list[Any] = []
+        for aval, d, w, entry in zip(self._primals, self._differentiated, wanted, entries):
+            if not w:
+                results.append(DidntWant())
+                continue
+            gradient = next(rest) if d else Zero(aval.tangent())
+            if isinstance(entry, GradValue):
+                results.append(as_array(instantiate(gradient)))
+                continue
+            if type(gradient) is not Zero:
+                entry[...] = entry[...] + gradient
+            results.append(GradRef())
+        return self.in_tree.unflatten(results)
+
+
+def distinct(x: Any) -> Any:
+    """A number as an object of its own, so that it can be told from equal constants; anything else as it is."""
+    kind = type(x)
+    if kind is float:
+        return x * 1.0  # arithmetic makes a new object
+    return complex(x.real, x.imag) if kind is complex else x
 
 
 class _Static:
@@ -235,4 +382,7 @@ def _unflatten_vjp(static: _Static, children: Any) -> VJPFunction:
 
 pytree.register_node(VJPFunction, _flatten_vjp, _unflatten_vjp)
 
-__all__ = ["NotNeeded", "NotSaveable", "VJPFunction", "check_cotangent", "tree_of_flags"]
+__all__ = [
+    "DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded", "NotSaveable", "VJPFunction", "check_cotangent",
+    "distinct", "tree_of_flags",
+]  # fmt: skip

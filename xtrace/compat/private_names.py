@@ -10,7 +10,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "abstract_arrays": (),
     "ad_checkpoint": ("ad_checkpoint",),
     "ad_util": ("interpreters.ad",),
-    "api": ("xtrace",),
+    "api": ("xtrace", "ad"),
     "api_util": ("api_util",),
     "array": ("runtime.array",),
     "basearray": ("xtrace",),

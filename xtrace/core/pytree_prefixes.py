@@ -116,6 +116,33 @@ def _extend(out: list[Any], prefix: PyTreeDef, full: PyTreeDef, leaves: Iterator
     return len(ours) == len(theirs) and all([_extend(out, p, q, leaves) for p, q in zip(ours, theirs, strict=True)])
 
 
+def mirror(treedef: PyTreeDef, leaves: Iterator[Any]) -> Any:
+    """A tree of the shape of a structure for values its own types may not accept: they become tuples.
+
+    Args:
+      treedef: the structure. Its tuples, lists, dicts and Nones are kept.
+      leaves: one value for each of its leaves.
+
+    Returns:
+      The tree.
+
+    Example:
+      >>> from xtrace.core import pytree, pytree_prefixes
+      >>> pytree_prefixes.mirror(pytree.tree_structure([1, {"a": None, "b": 2}]), iter("xy"))
+      ['x', {'a': None, 'b': 'y'}]
+    """
+    node = treedef.node_data()
+    if node is None:
+        return next(leaves)
+    kind, data = node
+    children = [mirror(child, leaves) for child in treedef.children()]
+    if kind is list:
+        return children
+    if kind is dict:
+        return dict(zip(data, children, strict=True))
+    return None if kind is type(None) else tuple(children)
+
+
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: LeafPredicate | None = None, *, name: str = "prefix"
 ) -> list[str]:

@@ -236,11 +236,15 @@ class LinearizeTrace(Trace):
         return [self.wrap(o, t) for o, t in zip(outs, out_tangents)]
 
 
-def backward(tape: Tape, outs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[LinearTracer]) -> list[Any]:
+def backward(
+    tape: Tape, outs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[LinearTracer], prune: bool = False
+) -> list[Any]:
     """Cotangents of the tangents `wanted`, given cotangents of `outs` (LinearTracer or Zero). Zero where none arrives.
 
-    One walk over the tape, newest first; an operation whose outputs received nothing is never transposed.
+    One walk over the tape, newest first; an operation whose outputs received nothing is never transposed, nor with
+    `prune` one that no wanted tangent leads to.
     """
+    nodes = _reached(tape, wanted) if prune else tape.nodes
     received: list[Any] = [None] * tape.size
     for out, ct in zip(outs, cotangents):
         if type(out) is LinearTracer and type(ct) is not Zero:
@@ -252,11 +256,22 @@ def backward(tape: Tape, outs: Sequence[Any], cotangents: Sequence[Any], wanted:
             if node.position is not None:
                 node.position = source.Backward(node.position)
     try:
-        for node in reversed(tape.nodes):
+        for node in reversed(nodes):
             _transpose_node(node, tape, received)
     finally:
         current.position = outer_position
     return [Zero(w.aval.tangent()) if (c := received[w.index]) is None else c for w in wanted]
+
+
+def _reached(tape: Tape, tangents: Sequence[LinearTracer]) -> list[TapeNode]:
+    """The operations that depend on some of the tangents."""
+    reached = {t.index for t in tangents}
+    nodes = []
+    for node in tape.nodes:
+        if any([type(a) is LinearTracer and a._trace is tape and a.index in reached for a in node.args]):
+            reached.update([o.index for o in node.outs])
+            nodes.append(node)
+    return nodes
 
 
 def _transpose_node(node: TapeNode, tape: Tape, received: list[Any]) -> None:
@@ -303,9 +318,12 @@ class Linearized:
         """Cotangents of the differentiated inputs (array or Zero)."""
         return backward(self.tape, self.outs, cotangents, [i for i in self.inputs if i is not None])
 
-    def jaxpr(self, debug_info: DebugInfo | None = None) -> tuple[Jaxpr, list[Any]]:
-        """The tape as a jaxpr (residuals, input tangents) -> nonzero out tangents, and the residual values."""
-        return tape_to_jaxpr(self.tape, [i for i in self.inputs if i is not None], self.outs, debug_info)
+    def jaxpr(self, debug_info: DebugInfo | None = None, kept: frozenset[int] = frozenset()) -> tuple[Jaxpr, list[Any]]:
+        """The tape as a jaxpr (residuals, input tangents) -> nonzero out tangents, and the residual values.
+
+        Numbers whose id is in `kept` are residuals too, not literals.
+        """
+        return tape_to_jaxpr(self.tape, [i for i in self.inputs if i is not None], self.outs, debug_info, kept)
 
 
 class StagedLinearization:
@@ -320,13 +338,16 @@ class StagedLinearization:
         #: Which outputs have tangents.
         self.nonzeros = nonzeros
 
-    def pull_back(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Cotangents of the differentiated inputs (array or Zero)."""
+    def pull_back(self, cotangents: Sequence[Any], wanted: Sequence[bool] | None = None) -> list[Any]:
+        """Cotangents of the differentiated inputs (array or Zero), or of the `wanted` ones among them."""
         tape = Tape(current.trace)
         inputs = [tape.new_value(v.aval) for v in self.program.invars[len(self.residuals) :]]
         with use_trace(tape):
             outs = eval_jaxpr(self.program, (), *self.residuals, *inputs)
-        return backward(tape, outs, [c for c, nz in zip(cotangents, self.nonzeros) if nz], inputs)
+        cts = [c for c, nz in zip(cotangents, self.nonzeros) if nz]
+        if wanted is None:
+            return backward(tape, outs, cts, inputs)
+        return backward(tape, outs, cts, [i for i, w in zip(inputs, wanted) if w], prune=True)
 
 
 def linearize_flat(
@@ -347,9 +368,16 @@ def linearize_flat(
 
 
 def tape_to_jaxpr(
-    tape: Tape, inputs: Sequence[LinearTracer], outs: Sequence[Any], debug_info: DebugInfo | None
+    tape: Tape,
+    inputs: Sequence[LinearTracer],
+    outs: Sequence[Any],
+    debug_info: DebugInfo | None,
+    kept: frozenset[int] = frozenset(),
 ) -> tuple[Jaxpr, list[Any]]:
-    """The live part of a tape as a jaxpr (residuals, inputs) -> the nonzero outs; the residuals beside it."""
+    """The live part of a tape as a jaxpr (residuals, inputs) -> the nonzero outs; the residuals beside it.
+
+    Numbers are literals, except those whose id is in `kept`.
+    """
     live = [False] * tape.size
     for o in outs:
         if type(o) is LinearTracer:
@@ -373,7 +401,7 @@ def tape_to_jaxpr(
     def atom(a: Any) -> Any:
         if type(a) is LinearTracer and a._trace is tape:
             return env[a.index]
-        if is_scalar_literal(a):
+        if is_scalar_literal(a) and id(a) not in kept:
             return literal(a, aval_of(a))
         var = residual_vars.get(id(a))
         if var is None:
