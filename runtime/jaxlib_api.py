@@ -10,6 +10,7 @@ the calls that repeat their lookup every time with stand-in modules in place.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -322,6 +323,9 @@ register_custom_type_handler = xc.register_custom_type_handler
 # ---------------------------------------------------------------------------------------------------------------
 # The compiled call path.
 
+#: What transfers, deletions and threads are watched for: a global and a per-thread state, checked in C++.
+guard_lib = _jax.guard_lib
+
 #: A hashable snapshot of the flags that tracing depends on.
 trace_context = _jax.config.trace_context
 
@@ -346,6 +350,25 @@ ifrt_programs = _jax.ifrt_programs
 def cost_analysis_of_module(client: Any, module: Any) -> dict[str, float]:
     """XLA's cost estimate of a module before optimization."""
     return dict(_jax.hlo_module_cost_analysis(client, to_xla_computation(module).get_hlo_module()))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Profiling, loaded at first use.
+
+_PROFILING = {
+    "profiler": ("_profiler", None),
+    "ProfileOptions": ("_profiler", "ProfileOptions"),
+    "TraceMe": ("_profiler", "TraceMe"),
+    **{name: ("_profile_data", name) for name in ("ProfileData", "ProfileEvent", "ProfileLine", "ProfilePlane")},
+}
+
+
+def __getattr__(name: str) -> Any:
+    where = _PROFILING.get(name)
+    if where is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = importlib.import_module(f"jaxlib.{where[0]}"), where[1]
+    return module if attribute is None else getattr(module, attribute)
 
 
 __all__ = [name for name in globals() if not name.startswith("_")] + ["jaxlib_version"]

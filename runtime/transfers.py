@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import avals, config, dtypes, pytree, pytree_prefixes
+from xtrace.core import avals, config, dtypes, guards, pytree, pytree_prefixes
 from xtrace.runtime import array as array_module
 from xtrace.runtime import backends, jaxlib_api, mesh, shardings
 from xtrace.runtime.partition_spec import PartitionSpec
@@ -126,7 +126,7 @@ def _put_on(x: Any, aval: ShapedArray, sharding: Any, devices: list[Device], com
     try:
         return _batched_device_put(aval, sharding, [x], devices, committed, True, _DURING_CALL)
     except Exception as error:
-        if isinstance(x, int):
+        if isinstance(x, int) and "Disallowed" not in str(error):  # by a transfer guard
             raise OverflowError(f"Python int {x} too large to convert to {aval.dtype}") from None
         if not isinstance(x, (np.ndarray, np.generic)):  # a scalar subclass that C++ doesn't know
             return _put_on(np.asarray(x, aval.dtype), aval, sharding, devices, committed)
@@ -283,6 +283,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       >>> xt.device_put({"a": 1, "b": 2.5})
       {'a': Array(1, dtype=int32, weak_type=True), 'b': Array(2.5, dtype=float32, weak_type=True)}
     """
+    if guards.in_use and not guards.is_explicit("explicit_device_put"):
+        with guards.explicit("explicit_device_put"):
+            return device_put(x, device, src=src, donate=donate, may_alias=may_alias)
     single = device is None or isinstance(device, (Device, Sharding))
     if single and donate is False and may_alias is None and isinstance(x, _SOURCES):
         try:
@@ -352,6 +355,9 @@ def device_get(x: Any) -> Any:
       >>> xt.device_get({"a": xt.device_put(2.0), "n": 3})
       {'a': array(2., dtype=float32), 'n': 3}
     """
+    if guards.in_use and not guards.is_explicit("explicit_device_get"):
+        with guards.explicit("explicit_device_get"):
+            return device_get(x)
     if type(x) is ArrayImpl:
         return x._value
     leaves, tree = pytree.tree_flatten(x)

@@ -51,6 +51,7 @@ _TOP_MODULES = {
     "xtrace.compat.lists": "api",
     "xtrace.interpreters.mlir": "api",
     "xtrace.experimental.ode": "top",
+    "xtrace.experimental.pjit": "top",
     "xtrace.extend.backend": "top",
     "xtrace.extend.random": "top",
 }

@@ -105,6 +105,7 @@ _LAZY: dict[str, str] = {
     "named_scope": "xtrace.core.scopes",
     "pure_callback": "xtrace.callbacks",
     "effects_barrier": "xtrace.runtime.host_calls",
+    "print_environment_info": "xtrace.api.environment",
 }
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (
@@ -130,6 +131,7 @@ _MODULES = (
     "nn",
     "numpy",
     "ops",
+    "profiler",
     "random",
     "ref",
     "runtime",

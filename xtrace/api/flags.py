@@ -13,6 +13,7 @@ from __future__ import annotations
 from xtrace.core import config as _config
 from xtrace.core.config import (
     Override,
+    allow_f16_reductions,
     check_tracer_leaks,
     debug_infs,
     debug_key_reuse,
@@ -31,8 +32,21 @@ from xtrace.core.config import (
     numpy_rank_promotion,
     threefry_partitionable,
 )
+from xtrace.core.guards import (
+    array_garbage_collection_guard,
+    thread_guard,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
+from xtrace.core.options import Option
+from xtrace.core.user_contexts import make_user_context
 
 __all__ = [
+    "allow_f16_reductions",
+    "array_garbage_collection_guard",
+    "auto_pcast",
     "check_tracer_leaks",
     "checking_leaks",
     "debug_infs",
@@ -46,16 +60,30 @@ __all__ = [
     "enable_custom_prng",
     "enable_x64",
     "explain_cache_misses",
+    "jax2tf_associative_scan_reductions",
     "legacy_prng_key",
     "log_compiles",
+    "make_user_context",
     "no_execution",
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp",
+    "thread_guard",
     "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
 ]
 
 enable_checks = _config.check_jaxprs
+# These choose between implementations that JAX has: accepted, without effect.
+auto_pcast = Option("auto_pcast")
+jax2tf_associative_scan_reductions = Option("jax2tf_associative_scan_reductions")
+remove_size_one_mesh_axis_from_type = Option("remove_size_one_mesh_axis_from_type")
+softmax_custom_jvp = Option("softmax_custom_jvp")
 
 
 def checking_leaks() -> Override:

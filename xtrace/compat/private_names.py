@@ -17,7 +17,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "callback": ("xtrace", "experimental"),
     "checkify": ("experimental.checkify",),
     "compute_on": ("experimental.compute_on",),
-    "config": ("core.config", "xtrace", "compat.options"),
+    "config": ("core.config", "xtrace", "core.options"),
     "core": ("core", "extend.core"),
     "custom_batching": ("custom_batching",),
     "custom_derivatives": ("custom_derivatives",),

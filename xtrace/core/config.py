@@ -62,6 +62,7 @@ class Flag:
         "internal",
         "state",
         "on_update",
+        "on_override",
         "in_trace_context",
     )
 
@@ -86,6 +87,8 @@ class Flag:
         self.types = types
         self.internal = internal
         self.on_update: Callable[[Any], None] | None = None
+        #: Called with the value that a block sets in its thread; returns what to call at the end of the block.
+        self.on_override: Callable[[Any], Callable[[], None]] | None = None
         self.in_trace_context = in_trace_context
         self.state = jaxlib_api.Config(
             "xtrace_" + name, default, include_in_jit_key=in_jit_key, include_in_trace_context=in_trace_context
@@ -151,21 +154,26 @@ class Flag:
 class Override(contextlib.ContextDecorator):
     """A flag set to a value in the current thread while a block runs. May be entered again, also within itself."""
 
-    __slots__ = ("_flag", "_value", "_previous")
+    __slots__ = ("_flag", "_value", "_previous", "_undo")
 
     def __init__(self, flag: Flag, value: Any) -> None:
         self._flag = flag
         self._value = value
         self._previous: list[Any] = []
+        self._undo: list[Callable[[], None]] = []
 
     def _recreate_cm(self) -> Override:  # each call of a decorated function, in whichever thread, has its own
         return Override(self._flag, self._value)
 
     def __enter__(self) -> None:
         self._previous.append(self._flag.state.swap_local(self._value))
+        if self._flag.on_override is not None:
+            self._undo.append(self._flag.on_override(self._value))
 
     def __exit__(self, *exc: object) -> None:
         self._flag.state.swap_local(self._previous.pop())  # restores "unset in this thread" too
+        if self._undo:
+            self._undo.pop()()
 
 
 class Configuration:
@@ -420,9 +428,6 @@ no_tracing = _define("no_tracing", False, "a call of a jitted function that woul
 no_execution = _define(
     "no_execution", False, "running a compiled program raises", in_jit_key=True, in_trace_context=False
 )
-transfer_guard = _define(
-    "transfer_guard", "allow", "what an implicit transfer does", choices=("allow", "log", "disallow")
-)
 default_device = _define(
     "default_device",
     None,
@@ -440,6 +445,9 @@ inline_constant_bytes = _define(
 )
 log_checkpoint_residuals = _define(
     "log_checkpoint_residuals", False, "log as warnings what checkpointed functions save"
+)
+allow_f16_reductions = _define(
+    "allow_f16_reductions", True, "sums in 16-bit floating point are allowed; otherwise they raise", in_jit_key=True
 )
 traceback_filtering = _define(
     "traceback_filtering",

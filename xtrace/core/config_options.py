@@ -34,6 +34,8 @@ MATMUL_PRECISIONS = ("default", "high", "highest", "bfloat16", "tensorfloat32", 
 #: computes, and there is nothing here that they could change: they are accepted, kept, and have no effect. The values
 #: are JAX's defaults.
 WITHOUT_EFFECT: dict[str, Any] = {
+    "remove_size_one_mesh_axis_from_type": False,
+    "auto_pcast": True,
     "bcoo_cusparse_lowering": False,
     "captured_constants_report_frames": 0,
     "captured_constants_warn_bytes": 2_000_000_000,

@@ -9,7 +9,7 @@ from typing import Any
 _LAZY: dict[str, str] = {
     "io_callback": "xtrace.callbacks",
 }
-_MODULES = ("checkify", "jet")
+_MODULES = ("checkify", "compilation_cache", "jet", "ode", "pjit")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes, pytree
+from xtrace.core import config, dtypes, pytree
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, Literal, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
@@ -71,6 +71,30 @@ def _reduction(name: str, kinds: str) -> Primitive:
 
 
 reduce_sum_p = _reduction("reduce_sum", "iufc")
+
+
+def _reduce_sum_aval(x: ShapedArray, *, axes: tuple[int, ...], **params: Any) -> ShapedArray:
+    out = _any_sum_aval(x, axes=axes, **params)
+    if not _allow_f16.value and x.dtype in (dtypes.float16, dtypes.bfloat16) and any(x.shape[a] != 1 for a in axes):
+        raise ValueError(
+            f"reduce_sum on operand {x.str_short()} is not allowed when jax_allow_f16_reductions=False; "
+            "sum with dtype=float32"
+        )
+    return out
+
+
+def _forget_sums(value: Any) -> Callable[[], None]:
+    """What is known of sums was found under another value of the flag."""
+    reduce_sum_p._out_avals.clear()
+    reduce_sum_p.eager_cache.clear()
+    return lambda: None if value else _forget_sums(True)  # type: ignore[func-returns-value,return-value]
+
+
+_allow_f16 = config.allow_f16_reductions
+_any_sum_aval = reduce_sum_p.abstract_eval
+reduce_sum_p.abstract_eval = _reduce_sum_aval  # type: ignore[method-assign]
+_allow_f16.on_update = _allow_f16.on_override = _forget_sums  # type: ignore[assignment]
+
 reduce_prod_p = _reduction("reduce_prod", "iufc")
 reduce_max_p = _reduction("reduce_max", "biufc")
 reduce_min_p = _reduction("reduce_min", "biufc")
