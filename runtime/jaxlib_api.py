@@ -372,3 +372,12 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [name for name in globals() if not name.startswith("_")] + ["jaxlib_version"]
+
+
+def load_lapack() -> None:
+    """Register the CPU's LAPACK kernels; loads SciPy, whose routines they call."""
+    from jaxlib.cpu import _lapack
+
+    for name, target in _lapack.registrations().items():
+        register_custom_call_target(name, target, platform="cpu", api_version=1 if name.endswith("_ffi") else 0)
+    _lapack.initialize()

@@ -9,6 +9,7 @@ from jaxlib.mlir import ir
 from xtrace.core import dtypes
 from xtrace.lowering import portable
 from xtrace.lowering.lower import Body
+from xtrace.runtime import lapack
 from xtrace.transforms.exported import call_exported_p
 
 
@@ -25,6 +26,8 @@ def _call_exported(ctx: Body, eqn: Any, *operands: Any) -> Any:
     key = ("exported", id(exported))
     symbol = shared.get(key)
     if symbol is None:
+        if platform == "cpu":
+            lapack.ensure_for(exported.mlir_module_serialized)
         module = portable.from_portable(exported.mlir_module_serialized, ctx.mlir.context)
         symbol = portable.absorb(
             ctx.builder.module, module, lambda old: ctx.builder.fresh_name(f"{exported.fun_name}_{old}")

@@ -55,6 +55,14 @@ EXEMPT: dict[str, str] = {
 
 #: Primitives that no catalogue entry reaches.
 EXEMPT_PRIMITIVES: dict[str, str] = {
+    "solver_call": "bound by lowering rules alone; tested in tests/lax/test_linalg.py",
+    **dict.fromkeys(
+        (
+            "cholesky eig eigh hessenberg householder_product lu lu_pivots_to_permutation qr schur svd "
+            "triangular_solve tridiagonal tridiagonal_solve"
+        ).split(),
+        "values, derivatives, batching and lowering are tested in tests/lax/test_linalg.py",
+    ),
     "check": "it raises; tested in tests/experimental/test_checkify.py",
     "eq_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",
     "le_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",

@@ -19,7 +19,7 @@ from xtrace.core import pytree, signature, tree_format
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.lax import random_bits as random_bits  # noqa: F401  (makes the dtypes of keys known by name)
-from xtrace.runtime import backends, cached_programs, compiling, container, jaxlib_api, shardings
+from xtrace.runtime import backends, cached_programs, compiling, container, jaxlib_api, lapack, shardings
 from xtrace.runtime.program import Executable, Placement
 from xtrace.version import __version__
 
@@ -160,6 +160,8 @@ class LoadedCompiled(Compiled):
             _module=None,
         )
         self._lowered = program
+        if header["platform"] == "cpu":
+            lapack.ensure_for(payloads["executable"])
         loaded = placement.devices[0].client.deserialize_executable(
             payloads["executable"],
             jaxlib_api.DeviceList(placement.devices),

@@ -94,8 +94,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"xtrace.lax.{module}"), name)
         globals()[name] = value
         return value
+    if name == "linalg":
+        return importlib.import_module("xtrace.lax.linalg")
     raise AttributeError(f"module 'xtrace.lax' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, "linalg"})
