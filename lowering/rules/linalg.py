@@ -118,7 +118,7 @@ def _of_nothing(ctx: Body, eqn: Any, out: ShapedArray) -> Any:
     return ctx.full_like(0, out)
 
 
-# -- triangular systems, Cholesky ----------------------------------------------------------------------------------------
+# -- triangular systems, Cholesky ---------------------------------------------------------------------------
 
 
 def _trsm(
@@ -165,7 +165,7 @@ def _potrf(target: Callable[[Any], str], attributes: dict[str, str]) -> Rule:
     return rule
 
 
-# -- LU --------------------------------------------------------------------------------------------------------------------
+# -- LU ---------------------------------------------------------------------------
 
 
 def _permutation_by_kernel(pivots: Any, size: int) -> Any:
@@ -191,7 +191,7 @@ def _lu_by_xla(ctx: Body, eqn: Any, x: Any) -> Any:
     return compiler_call(ctx, "LuDecomposition", [x], [v.aval for v in eqn.outvars])
 
 
-# -- QR --------------------------------------------------------------------------------------------------------------------
+# -- QR ---------------------------------------------------------------------------
 
 
 def _orgqr(target: Callable[[Any], str]) -> Rule:
@@ -259,7 +259,7 @@ def _product_by_xla(ctx: Body, eqn: Any, a: Any, taus: Any) -> Any:
     return compiler_call(ctx, "ProductOfElementaryHouseholderReflectors", [a, taus], [eqn.outvars[0].aval])[0]
 
 
-# -- eigenvalues -----------------------------------------------------------------------------------------------------------
+# -- eigenvalues ---------------------------------------------------------------------------
 
 
 def _syevd(target: Callable[[Any], str], attributes_of: Callable[[bool, Any], dict[str, str]]) -> Rule:
@@ -325,7 +325,7 @@ def _geev(hybrid: bool) -> Rule:
     return rule
 
 
-# -- singular values -------------------------------------------------------------------------------------------------------
+# -- singular values ---------------------------------------------------------------------------
 
 
 def _lapack_svd(x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any, **_: Any) -> list[Any]:
@@ -375,7 +375,7 @@ def _cusolver_svd(x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: A
     return _checked(_nonzero(failed), s, *([left, right] if compute_uv else []))
 
 
-# -- Schur, Hessenberg and tridiagonal form --------------------------------------------------------------------------------
+# -- Schur, Hessenberg and tridiagonal form ---------------------------------------------------------------------------
 
 
 def _gees(x: Any, *, compute_schur_vectors: bool, **_: Any) -> list[Any]:
@@ -434,7 +434,7 @@ def _cusparse_gtsv(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) 
     return solver_call("cusparse_gtsv2_ffi", [dl, d, du, b], [shaped(b)], batch=_batch(b), aliases=[(3, 0)])
 
 
-# -- which platform has what -----------------------------------------------------------------------------------------------
+# -- which platform has what ---------------------------------------------------------------------------
 
 _lapack_orgqr = _orgqr(lambda x: _routine(x, "orgqr", "ungqr"))
 _cusolver_orgqr = _orgqr(lambda x: "cusolver_orgqr_ffi")

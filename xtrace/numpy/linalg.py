@@ -332,3 +332,14 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     from xtrace import numpy
 
     return numpy.diagonal(x, offset=offset, axis1=-2, axis2=-1)
+
+
+# They call norms and powers.
+from xtrace.numpy import linear_systems as _systems  # noqa: E402
+from xtrace.numpy import matrix_factors as _factors  # noqa: E402
+
+det, inv, slogdet, solve = _systems.det, _systems.inv, _systems.slogdet, _systems.solve
+tensorinv, tensorsolve = _systems.tensorinv, _systems.tensorsolve
+cholesky, qr, svd, svdvals = _factors.cholesky, _factors.qr, _factors.svd, _factors.svdvals
+eig, eigh, eigvals, eigvalsh = _factors.eig, _factors.eigh, _factors.eigvals, _factors.eigvalsh
+cond, lstsq, matrix_rank, pinv = _factors.cond, _factors.lstsq, _factors.matrix_rank, _factors.pinv

@@ -8,7 +8,7 @@ from typing import Any
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
-from xtrace.lax import comparisons, creation, gathers, reductions, selection, shapes, slicing
+from xtrace.lax import comparisons, creation, gathers, reductions, selection, shapes, slicing, sorting
 from xtrace.lax import elementwise as el
 from xtrace.lax.linalg import matrices as mx
 from xtrace.lax.linalg.triangular import triangular_solve
@@ -153,6 +153,16 @@ def permutation_by_exchanges(pivots: Any, size: int) -> Any:
 def solved(a: Any, b: Any) -> Any:
     """x with a x = b for square matrices a [..., n, n] and b [..., n, k]."""
     out, _, permutation = lu_p.bind(a)
-    x = permuted_rows(b, permutation)
-    x = triangular_solve(out, x, left_side=True, lower=True, unit_diagonal=True)
-    return triangular_solve(out, x, left_side=True)
+    return solve_factored(out, permutation, b)
+
+
+def solve_factored(factors: Any, permutation: Any, b: Any, trans: int = 0) -> Any:
+    """x with op(a) x = b, given a's factors and order of rows; op is the identity, transpose (1) or adjoint (2)."""
+    if not trans:
+        x = permuted_rows(b, permutation)
+        x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
+        return triangular_solve(factors, x, left_side=True)
+    options = {"left_side": True, "transpose_a": True, "conjugate_a": trans == 2}
+    x = triangular_solve(factors, b, **options)
+    x = triangular_solve(factors, x, lower=True, unit_diagonal=True, **options)
+    return permuted_rows(x, sorting.argsort(permutation))
