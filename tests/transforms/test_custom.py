@@ -463,3 +463,57 @@ def test_a_rule_that_alone_depends_on_the_mapped_axis():
     over = xt.vmap(lambda x, c: el.mul(x, xt.jit(f)(c)), in_axes=(0, None), axis_name="i")
     with pytest.raises(ValueError, match="batched along the mapped axis 'i'"):
         xt.jvp(lambda c: over(np.ones(3, np.float32), c), (1.0,), (1.0,))
+
+
+def _logging():
+    f = xt.custom_vjp(lambda x, y: el.mul(el.sin(x), y))
+
+    def bwd(residuals, g):
+        x, y = residuals
+        return (el.mul(el.mul(el.cos(x), g), y), el.mul(el.sin(x), g)), {"f": {"ct": g, "y": y}}
+
+    f.defvjp_with_logs(lambda x, y: (f(x, y), (x, y)), bwd)
+    return f
+
+
+def test_reverse_rules_log():
+    f = _logging()
+    xs = np.arange(1.0, 4.0, dtype=np.float32)
+    for g in (f, xt.jit(f), xt.checkpoint(f)):
+        (x_ct, y_ct), logs = xt.vjp(g, 1.0, 2.0)[1].with_logs(3.0)
+        np.testing.assert_allclose([x_ct, y_ct], [6 * np.cos(1.0), 3 * np.sin(1.0)], rtol=1e-6)
+        assert (float(logs["f"]["ct"]), float(logs["f"]["y"])) == (3.0, 2.0)
+        np.testing.assert_allclose(xt.vjp(g, 1.0, 2.0)[1](3.0)[0], x_ct)
+        np.testing.assert_allclose(xt.grad(g)(1.0, 2.0), 2 * np.cos(1.0), rtol=1e-6)
+    _, logs = xt.jit(lambda ct: xt.vjp(f, 1.0, 2.0)[1].with_logs(ct))(3.0)
+    assert float(logs["f"]["ct"]) == 3.0
+
+    (ct,), logs = xt.vjp(lambda xs: xt.lax.scan(lambda c, x: (c + f(x, 2.0), None), 0.0, xs)[0], xs)[1].with_logs(5.0)
+    np.testing.assert_allclose(ct, 10 * np.cos(xs), rtol=1e-6)
+    np.testing.assert_array_equal(logs["f"]["ct"], np.full(3, 5.0))
+    np.testing.assert_array_equal(logs["f"]["y"], np.full(3, 2.0))
+
+    _, logs = xt.vjp(lambda xs: xt.vmap(f, in_axes=(0, None))(xs, 2.0), xs)[1].with_logs(xs)
+    np.testing.assert_array_equal(logs["f"]["ct"], xs)
+    (ct, _), logs = xt.vmap(lambda x, ct: xt.vjp(f, x, 2.0)[1].with_logs(ct))(xs, xs)
+    np.testing.assert_allclose(ct, 2 * xs * np.cos(xs), rtol=1e-6)
+    np.testing.assert_array_equal(logs["f"]["ct"], xs)
+    branch = xt.vjp(lambda x: xt.lax.cond(x > 0, lambda x: f(x, 2.0), lambda x: x, x), 1.0)[1]
+    assert branch.with_logs(1.0)[1] == {}
+
+
+def test_rules_that_log_return_pairs():
+    f = xt.custom_vjp(lambda x: x)
+    for result, message in (lambda g: (g,), "must produce a pair"), (lambda g: ((g,), [1.0]), "None or a dict"):
+        f.defvjp_with_logs(lambda x: (x, None), lambda _, g, result=result: result(g))
+        with pytest.raises(TypeError, match=message):
+            xt.grad(f)(1.0)
+    f.defvjp_with_logs(lambda x: (x, None), lambda _, g: ((g,), None))
+    assert xt.vjp(f, 1.0)[1].with_logs(1.0)[1] == {}
+
+
+def test_custom_gradient_logs():
+    f = xt.custom_gradient(lambda x: (el.sin(x), lambda g: (el.mul(g, el.cos(x)), {"g": g})), with_logs=True)
+    (ct,), logs = xt.vjp(f, 1.0)[1].with_logs(2.0)
+    np.testing.assert_allclose(ct, 2 * np.cos(1.0), rtol=1e-6)
+    assert float(logs["g"]) == 2.0

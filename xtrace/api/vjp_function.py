@@ -11,6 +11,7 @@ from xtrace.core import dtypes, pytree, pytree_prefixes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr
 from xtrace.core.primitive import as_array, shaped
+from xtrace.transforms import logs
 from xtrace.transforms.linearize import Linearized, StagedLinearization
 from xtrace.transforms.zeros import Zero, instantiate
 
@@ -302,6 +303,16 @@ class VJPFunction:
                 "arguments, but functions returned by `vjp` must be called with a single argument: the cotangent of "
                 "the output. If the output is a tuple, pass one tuple: pull((a, b)) in place of pull(a, b)."
             )
+        with logs.into(None):
+            return self._pull_back(ct)
+
+    def with_logs(self, ct: Any) -> tuple[Any, dict[Any, Any]]:
+        """As a call, with what the reverse rules log: (cotangents, logs). See custom_vjp.defvjp_with_logs."""
+        sink: dict[Any, Any] = {}
+        with logs.into(sink):
+            return self._pull_back(ct), sink
+
+    def _pull_back(self, ct: Any) -> Any:
         cts, tree = _flatten(ct)
         if tree != self.out_tree:
             raise ValueError(

@@ -10,7 +10,7 @@ from xtrace.core import dtypes, pytree, signature
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer
-from xtrace.lax.custom_functions import custom_vjp
+from xtrace.lax.custom_functions import custom_vjp, pair_with_logs
 from xtrace.transforms.batching import BatchTracer
 from xtrace.transforms.jvp import JVPTracer
 from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
@@ -160,7 +160,7 @@ def custom_gradient(
         def flat(*cts: Any) -> list[Any]:
             result = rule(out_tree.unflatten(cts))
             if with_logs:
-                result = _without_logs(result, name)
+                result = pair_with_logs(result, f"The rule of custom_gradient function {name}, with with_logs=True,")
             found, in_tree = _flatten(result)
             in_trees.append(in_tree)
             return found
@@ -173,30 +173,18 @@ def custom_gradient(
     def backward(residuals: Any, cotangent: Any) -> Any:
         values, rule, n_args = residuals
         result = rule.out_tree.unflatten(eval_jaxpr(rule.jaxpr, (), *values, *_flatten(cotangent)[0]))
+        entries = None
+        if with_logs:
+            result, entries = result
         if n_args == 1 and not isinstance(result, (tuple, list)):
-            return (result,)
-        return result
+            result = (result,)
+        return (result, entries) if with_logs else result
 
     wrapped = custom_vjp(primal)
     forward.__name__ = f"{name}_fwd"
     backward.__name__ = f"{name}_bwd"
-    wrapped.defvjp(forward, backward)
+    (wrapped.defvjp_with_logs if with_logs else wrapped.defvjp)(forward, backward)
     return wrapped
-
-
-def _without_logs(result: Any, name: str) -> Any:
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise TypeError(
-            f"The rule of custom_gradient function {name}, with with_logs=True, must produce a pair (cotangents, logs) "
-            f"but it returned {result}."
-        )
-    cotangents, logs = result
-    if logs is not None and not isinstance(logs, dict):
-        raise TypeError(
-            f"The rule of custom_gradient function {name} must produce, as the second element of its pair, None or a "
-            f"dict of logs, but got {type(logs).__name__}."
-        )
-    return cotangents
 
 
 __all__ = ["closure_convert", "custom_gradient"]

@@ -16,7 +16,7 @@ from xtrace.core.refs import Ref
 from xtrace.core.trace import Tracer, current
 from xtrace.lax.identities import stop_gradient
 from xtrace.runtime import jaxlib_api
-from xtrace.transforms import refs
+from xtrace.transforms import logs, refs
 from xtrace.transforms.custom import CustomCall, CustomJVPCall, CustomVJPCall, StagedBody
 from xtrace.transforms.zeros import Zero, instantiate
 
@@ -444,6 +444,8 @@ class custom_vjp(_Rules):
     fwd: Callable[..., Any] | None = None
     bwd: Callable[..., Any] | None = None
     optimize_remat = False
+    #: Whether bwd returns (cotangents, logs).
+    logs = False
 
     def defvjp(
         self,
@@ -464,7 +466,26 @@ class custom_vjp(_Rules):
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
+        self.logs = False
         self._bodies.clear()
+
+    def defvjp_with_logs(self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False) -> None:
+        """Set rules as `defvjp` does, where `bwd` also logs what `vjp_fun.with_logs(cotangent)` returns.
+
+        Args:
+          fwd, symbolic_zeros: as for `defvjp`.
+          bwd: returns a pair of the tuple of cotangents and a dict of pytrees, or None. Inside scan, entries are
+            stacked; inside cond they are dropped.
+
+        >>> import xtrace as xt
+        >>> f = xt.custom_vjp(lambda x: x)
+        >>> f.defvjp_with_logs(lambda x: (x, None), lambda _, g: ((g,), {"seen": g}))
+        >>> out, pull = xt.vjp(f, 1.0)
+        >>> pull.with_logs(2.0)[1]
+        {'seen': Array(2., dtype=float32, weak_type=True)}
+        """
+        self.defvjp(fwd, bwd, symbolic_zeros)
+        self.logs = True
 
     defvjps = defvjp
 
@@ -565,18 +586,23 @@ def _is_array(x: Any) -> bool:
 class _ReverseBackward(_FlatRule):
     """The user's bwd rule as a flat function (residual structure, residuals, cotangents) -> cotangents."""
 
-    __slots__ = ("avals",)
+    __slots__ = ("avals", "logs")
 
     def __init__(
-        self, rule: Any, owner: _Rules, tree: Any, fixed: tuple[Any, ...], call: Any, avals: tuple[ShapedArray, ...]
+        self, rule: Any, owner: Any, tree: Any, fixed: tuple[Any, ...], call: Any, avals: tuple[ShapedArray, ...]
     ) -> None:
         super().__init__(rule, owner, tree, fixed, call)
         self.avals = avals
+        self.logs = owner.logs
 
     def __call__(self, info: _Residuals, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         if not self.symbolic_zeros:
             cotangents = [_array(instantiate(c)) for c in cotangents]
-        result = self.rule(*self.fixed, info.unflatten(residuals), self.call.out_tree.unflatten(cotangents))
+        with logs.into(None):  # derivatives that the rule itself takes log nothing
+            result = self.rule(*self.fixed, info.unflatten(residuals), self.call.out_tree.unflatten(cotangents))
+        if self.logs:
+            result, entries = pair_with_logs(result, f"Custom VJP bwd rule {self.__name__} for {self.fun_name}")
+            logs.log(entries)
         if isinstance(result, list):
             result = tuple(result)
         leaves, result_tree = pytree.none_leaf_registry.flatten(result)
@@ -624,6 +650,19 @@ class _ReverseBackward(_FlatRule):
 
             return shapes.convert(_array(ct), expected.dtype, False)
         return _array(ct)
+
+
+def pair_with_logs(result: Any, who: str) -> tuple[Any, dict[Any, Any] | None]:
+    """What a rule that logs returned: (cotangents, logs). Raises TypeError if it is something else."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise TypeError(f"{who} must produce a pair (cotangents, logs), but it returned {result}.")
+    cotangents, entries = result
+    if entries is not None and not isinstance(entries, dict):
+        raise TypeError(
+            f"{who} must produce, as the second element of its pair, None or a dict of logs, but got "
+            f"{type(entries).__name__}."
+        )
+    return cotangents, entries
 
 
 def _match(out: list[Any], given: Any, full: Any, leaves: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import use_trace
+from xtrace.transforms import logs
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.dead_code import prune_calling_eqn
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -73,11 +74,13 @@ def _on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, name: str) -> l
 def _transpose(cts: list[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
     linear = tuple([type(a) is UndefinedPrimal for a in args])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    transposed, consts, arrives = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
+    transposed, consts, arrives, log_tree = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
     known = [a for a in args if type(a) is not UndefinedPrimal]
     results = iter(jit_p.bind(*consts, *known, *[c for c in cts if type(c) is not Zero], jaxpr=transposed, name=name))
     gives = iter(arrives)
-    return [(next(results) if next(gives) else None) if lin else None for lin in linear]
+    out = [(next(results) if next(gives) else None) if lin else None for lin in linear]
+    logs.log_results(log_tree, results)
+    return out
 
 
 def _batch(axis: Any, args: list[Any], dims: list[int | None], *, jaxpr: Jaxpr, name: str) -> Any:

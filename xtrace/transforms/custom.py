@@ -21,7 +21,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import current
-from xtrace.transforms import batching, refs
+from xtrace.transforms import batching, logs, refs
 from xtrace.transforms.batching import BatchTrace, MappedAxis, batch_jaxpr, move_axis, resumed
 from xtrace.transforms.linearize import Tape
 from xtrace.transforms.staging import Transformed, closed_call_operands, trace_to_jaxpr
@@ -345,8 +345,15 @@ class BatchedBackward(_BatchedRule):
             element_cts = [
                 _element_zero(c, d) if type(c) is Zero else trace.wrap(c, d) for c, d in zip(cotangents, out_dims)
             ]
-            results = self.inner(inner_info, element_residuals, element_cts)
+            sink: dict[Any, Any] | None = {} if logs.wanted() else None
+            with logs.into(sink):
+                results = self.inner(inner_info, element_residuals, element_cts)
+            if sink:
+                leaves, log_tree = logs.flatten(sink)
+                logged = [trace.split(x) for x in leaves]
             pairs = [(None, None) if r is None or type(r) is Zero else trace.split(r) for r in results]
+        if sink:
+            logs.log(log_tree.unflatten([x if d is None else move_axis(x, d, 0, fun.axis.size) for x, d in logged]))
         out: list[Any] = []
         for (r, d), dim in zip(pairs, fun.dims):
             if r is None or dim is None and d is None and all([o is None for o in out_dims]):

@@ -25,11 +25,11 @@ from xtrace.core.jaxpr import (
 )
 from xtrace.core.primitive import Primitive, aval_of, shaped
 from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.transforms import logs
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.jvp import JVPTracer, jvp_of_bind, tangent_by_operand
 from xtrace.transforms.staging import (
     StagingTrace,
-    Transformed,
     check_alive,
     closed_call_operands,
     memo_transformed,
@@ -485,16 +485,26 @@ def _split_linear_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...]) -> LinearizedJax
     return LinearizedJaxpr(primal, consts, tangent, len(residuals), [tape.owns(o) for o in outs])
 
 
-def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> Transformed:
-    """The jaxpr (non-linear args, nonzero cotangents) -> nonzero cotangents of the linear args; which are nonzero.
+class TransposedJaxpr(NamedTuple):
+    """The jaxpr (consts, non-linear args, nonzero cotangents) -> nonzero cotangents of the linear args, then logs."""
 
-    `jaxpr` is linear in the arguments marked so. Memoised on the jaxpr.
-    """
-    return memo_transformed(jaxpr, ("transpose", linear, ct_nonzeros), _transpose_jaxpr, linear, ct_nonzeros)
+    jaxpr: Jaxpr
+    consts: list[Any]
+    #: Which of the linear args get cotangents.
+    outs: list[bool]
+    #: The structure of what is logged; None: nothing is.
+    logs: Any
 
 
-def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> Transformed:
+def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> TransposedJaxpr:
+    """The transpose of a jaxpr that is linear in the arguments marked so. Memoised on the jaxpr."""
+    key = ("transpose", linear, ct_nonzeros, logs.wanted())
+    return memo_transformed(jaxpr, key, _transpose_jaxpr, linear, ct_nonzeros)
+
+
+def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> TransposedJaxpr:
     arrives: list[bool] = []
+    log_trees: list[Any] = []
     n = len(linear) - sum(linear)
 
     def fun(*args: Any) -> list[Any]:
@@ -505,15 +515,19 @@ def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[
             outs = eval_jaxpr(jaxpr, (), *values)
         cts = [next(given) if nz else Zero(v.aval.tangent()) for v, nz in zip(jaxpr.outvars, ct_nonzeros)]
         inputs = [v for v, lin in zip(values, linear) if lin]
-        results = backward(tape, outs, cts, inputs)
+        sink: dict[Any, Any] | None = {} if logs.wanted() else None
+        with logs.into(sink):
+            results = backward(tape, outs, cts, inputs)
+        logged, log_tree = logs.flatten(sink or {})
+        log_trees.append(log_tree)
         arrives.extend(type(r) is not Zero for r in results)
-        return [r for r in results if type(r) is not Zero]
+        return [*[r for r in results if type(r) is not Zero], *logged]
 
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear) if not lin]
     ct_avals = [v.aval.tangent() for v, nz in zip(jaxpr.outvars, ct_nonzeros) if nz]
     with use_trace(None):
         closed, consts = closed_call_operands(trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info))
-    return Transformed(closed, consts, arrives)
+    return TransposedJaxpr(closed, consts, arrives, log_trees[0])
 
 
 __all__ = [
@@ -524,6 +538,7 @@ __all__ = [
     "LinearizeTracer",
     "StagedLinearization",
     "Tape",
+    "TransposedJaxpr",
     "backward",
     "linearize_flat",
     "linearize_jaxpr",

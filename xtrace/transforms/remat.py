@@ -14,6 +14,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import use_trace
+from xtrace.transforms import logs
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.dead_code import prune_calling_eqn, prune_jaxpr
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -174,7 +175,7 @@ def _transpose(
 ) -> list[Any]:
     linear = tuple([type(a) is UndefinedPrimal for a in args])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    transposed, consts, arrives = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
+    transposed, consts, arrives, log_tree = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
     body, used = prune_jaxpr(transposed, (True,) * len(transposed.outvars))
     given = [c for c in cts if type(c) is not Zero]
     flags = _flags(prevent_cse, len(args))
@@ -191,7 +192,9 @@ def _transpose(
         )
     )
     gives = iter(arrives)
-    return [(next(results) if next(gives) else None) if lin else None for lin in linear]
+    out = [(next(results) if next(gives) else None) if lin else None for lin in linear]
+    logs.log_results(log_tree, results)
+    return out
 
 
 def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, prevent_cse: Any, **params: Any) -> Any:

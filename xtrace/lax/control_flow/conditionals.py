@@ -14,7 +14,7 @@ from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.trace import Tracer, current, use_trace
 from xtrace.lax import comparisons, identities, selection, shapes
 from xtrace.lax.control_flow import common
-from xtrace.transforms import refs
+from xtrace.transforms import logs, refs
 from xtrace.transforms.batching import MappedAxis, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import (
@@ -388,7 +388,8 @@ def _cond_on_tape(tape: Tape, args: tuple[Any, ...], *, branches: tuple[Jaxpr, .
 def _cond_transpose(cts: list[Any], index: Any, *ops: Any, branches: tuple[Jaxpr, ...], **params: Any) -> list[Any]:
     linear = tuple([type(x) is UndefinedPrimal for x in ops])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    found = [transpose_jaxpr(b, linear, ct_nonzeros) for b in branches]
+    with logs.into(None):  # which branch ran is not known
+        found = [Transformed(*transpose_jaxpr(b, linear, ct_nonzeros)[:3]) for b in branches]
     wanted = [any(f) for f in zip(*[t.outs for t in found])]
     avals = [x.aval.tangent() for x in ops if type(x) is UndefinedPrimal]
     transposed, consts = _with_consts([_with_zeros(t, wanted, avals) for t in found])

@@ -15,7 +15,7 @@ from xtrace.core.refs import Ref, argument, read, write
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import joining, shapes, slicing
 from xtrace.lax.control_flow import common
-from xtrace.transforms import refs
+from xtrace.transforms import logs, refs
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.batching import MappedAxis, batch_flat, batch_jaxpr, move_axis
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -515,7 +515,7 @@ def _scan_transpose(
     flags = grown([*[type(c) is not Zero for c in ct_carry], *ys_nz], 0, num_carry, arrives)
     step = memo_transformed(
         jaxpr,
-        ("scan transpose", num_consts, num_carry, linear, flags),
+        ("scan transpose", num_consts, num_carry, linear, flags, logs.wanted()),
         _transposed_body,
         num_consts,
         num_carry,
@@ -553,7 +553,9 @@ def _scan_transpose(
         ct = next(it) if f else None
         out.append(ct if type(x) is UndefinedPrimal else None)
     arrive_x = iter(xs_arrives)
-    return out + [(next(it) if next(arrive_x) else None) if lin else None for lin in xs_linear]
+    out += [(next(it) if next(arrive_x) else None) if lin else None for lin in xs_linear]
+    logs.log_results(transpose_jaxpr(jaxpr, linear, flags).logs, it)
+    return out
 
 
 def _transposed_body(
@@ -561,7 +563,7 @@ def _transposed_body(
 ) -> Transformed:
     """The body (known consts; sums, carry cotangents; known xs, ys cotangents) -> (sums, carry cotangents; xs "
     "cotangents)."""
-    transposed, extra, arrives = transpose_jaxpr(jaxpr, linear, flags)
+    transposed, extra, arrives, _ = transpose_jaxpr(jaxpr, linear, flags)
     n_lin_consts = sum(linear[:num_consts])
     const_arrives, carry_arrives, xs_arrives = _parts(arrives, n_lin_consts, num_carry)
     n_known_consts = num_consts - n_lin_consts
