@@ -106,6 +106,9 @@ _LAZY: dict[str, str] = {
     "pure_callback": "xtrace.callbacks",
     "effects_barrier": "xtrace.runtime.host_calls",
     "print_environment_info": "xtrace.api.environment",
+    "reshard": "xtrace.placement",
+    "CompilerEffortLevel": "xtrace.api.levels",
+    "Inline": "xtrace.api.levels",
 }
 _LAZY.update(dict.fromkeys(_flags.__all__, "xtrace.api.flags"))
 _MODULES = (

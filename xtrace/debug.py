@@ -10,6 +10,7 @@ import numpy as np
 
 import xtrace.callbacks  # noqa: F401  (callbacks run through the runtime)
 from xtrace.api.explaining import explain
+from xtrace.api.visualizing import visualize_array_sharding, visualize_sharding
 from xtrace.core import formatting, pytree, source
 from xtrace.core.primitive import as_array, shaped
 from xtrace.core.trace import Tracer, current
@@ -212,4 +213,6 @@ __all__ = [
     "inspect_array_sharding",
     "log",
     "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
 ]

@@ -46,3 +46,26 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         else:
             outs.append(transfers.device_put(leaf, place))
     return tree.unflatten(outs)
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Split arrays over devices in another way.
+
+    Args:
+      xs: an array, or a pytree of them.
+      out_shardings: a NamedSharding or PartitionSpec (of the mesh that is set), or a pytree prefix of them.
+
+    Returns:
+      The same arrays, split so.
+
+    Raises:
+      ValueError: out_shardings is None, or a shape doesn't divide.
+
+    >>> import xtrace as xt
+    >>> mesh = xt.make_mesh((1,), ("x",))
+    >>> xt.reshard(xt.numpy.ones(4), xt.NamedSharding(mesh, xt.P("x"))).sharding.spec
+    P('x',)
+    """
+    if out_shardings is None:
+        raise ValueError("reshard needs out_shardings: a NamedSharding, a PartitionSpec, or a tree of them")
+    return device_put(xs, out_shardings)

@@ -1,5 +1,6 @@
 """Meshes, partition specs and shardings: how arrays are split over devices."""
 
+from xtrace.placement import reshard
 from xtrace.runtime.mesh import (
     AbstractDevice,
     AbstractMesh,
@@ -31,6 +32,7 @@ __all__ = [
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",
+    "reshard",
     "set_mesh",
     "use_abstract_mesh",
 ]

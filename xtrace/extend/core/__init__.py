@@ -92,9 +92,9 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
     return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
-    """The dtype of tangents of values of `dtype`: itself if inexact, else float0."""
-    return dtype if dtypes.is_inexact(dtype) else dtypes.float0
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of tangents of values of `primal_dtype`: itself if inexact, else float0."""
+    return primal_dtype if dtypes.is_inexact(primal_dtype) else dtypes.float0
 
 
 def valid_jaxtype(x: Any) -> bool:

@@ -1,0 +1,88 @@
+"""JAX's public names that are not here, each with its reason, and functions whose parameters differ on purpose."""
+
+from __future__ import annotations
+
+_SHARDED = "sharded execution is not there yet"
+_PROCESSES = "programs of several processes are not there yet"
+_LINALG = "its family of operations is not there yet"
+_IMPLEMENTATION = "part of how JAX is built, of which nothing corresponds to it here"
+_OTHER_PROJECT = "a language or system of its own"
+
+#: Module -> name -> why it is not there.
+ABSENT: dict[str, dict[str, str]] = {
+    "jax": {
+        "distributed": _PROCESSES,
+        "example_libraries": "examples for other libraries, which JAX advises against",
+        "ffi": "calls of foreign functions are not there yet",
+        "lib": "an empty module",
+        "memory": "kinds of memory are named by strings",
+        "pmap": _SHARDED,
+        "shard_map": _SHARDED,
+        "smap": _SHARDED,
+        "tools": "command line tools; see the command xtrace",
+    },
+    "jax.custom_derivatives": {"remat_opt_p": _IMPLEMENTATION},
+    "jax.experimental": {
+        "EArray": _IMPLEMENTATION,
+        "colocated_python": _PROCESSES,
+        "key_reuse": "an empty module: the flag debug_key_reuse is its interface",
+        "primal_tangent_dtype": _IMPLEMENTATION,
+        "source_mapper": "`xtrace dump-hlo` shows the lines that operations come from",
+        "sparse": "sparse arrays are not there yet",
+    },
+    "jax.export": dict.fromkeys(
+        "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_dim_bounds symbolic_shape".split(),
+        "shapes are static",
+    ),
+    "jax.extend": {"lowering": _IMPLEMENTATION, "pallas": _OTHER_PROJECT, "xla": _IMPLEMENTATION},
+    "jax.extend.core.primitives": {
+        **dict.fromkeys(
+            (
+                "cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p triangular_solve_p "
+                "tridiagonal_p tridiagonal_solve_p fft_p approx_top_k_p"
+            ).split(),
+            _LINALG,
+        ),
+        **dict.fromkeys("after_all_p create_token_p".split(), "tokens are values of lowered programs only"),
+        **dict.fromkeys("empty2_p get_p swap_p".split(), "mutable references are not there yet"),
+        "sharding_constraint_p": _SHARDED,
+    },
+    "jax.extend.mlir": {"lower_with_sharding_in_types": _IMPLEMENTATION},
+    "jax.interpreters": {"traceback_util": _IMPLEMENTATION},
+    "jax.interpreters.ad": {"backward_pass": _IMPLEMENTATION, "linearize": _IMPLEMENTATION},
+    "jax.interpreters.batching": {"batch_subtrace": _IMPLEMENTATION, "zero_if_mapped": _IMPLEMENTATION},
+    "jax.interpreters.partial_eval": dict.fromkeys(
+        (
+            "Val abstract_eval_fun custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules "
+            "lower_jaxpr lower_jaxpr2 move_binders_to_back new_eqn_recipe partial_eval_jaxpr_custom_rules "
+            "partial_eval_jaxpr_nounits prune_closed_jaxpr_outputs"
+        ).split(),
+        _IMPLEMENTATION,
+    ),
+    "jax.interpreters.xla": {"Backend": _IMPLEMENTATION, "canonicalize_dtype_handlers": _IMPLEMENTATION},
+    "jax.nn": dict.fromkeys(
+        "get_scaled_dot_general_config scaled_dot_general scaled_matmul".split(),
+        "dots of block-scaled narrow floats are not there yet",
+    ),
+    "jax.profiler": {
+        "ProfileSession": "recordings are begun by start_trace and trace",
+        "export_profile_data": "recordings are written by stop_trace",
+    },
+    "jax.sharding": {
+        **dict.fromkeys("ManualAxisType auto_axes explicit_axes".split(), _SHARDED),
+        "no_collectives": _IMPLEMENTATION,
+    },
+}
+
+#: Functions whose parameters have other names or are fewer: JAX calls them by position, or they say how JAX works.
+OTHER_PARAMETERS = {
+    "jax.core.eval_jaxpr",
+    "jax.core.max_dim",
+    "jax.core.min_dim",
+    "jax.extend.core.concrete_or_error",
+    "jax.extend.core.jaxpr_as_fun",
+    "jax.extend.core.new_jaxpr_eqn",
+    "jax.extend.core.unmapped_aval",
+    "jax.interpreters.ad.instantiate_zeros",
+    "jax.interpreters.ad.jvp",
+}
