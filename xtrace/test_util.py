@@ -30,7 +30,9 @@ def _tolerance(given: Any, *values: Any) -> float:
     if given is not None and not isinstance(given, dict):
         return float(given)
     by_name = {np.dtype(k).name: v for k, v in (given or {}).items()}
-    found = [by_name.get(d.name, _TOLERANCE.get(d.name, _TOLERANCE_OF_SMALL_FLOATS)) for d in names if d != dtypes.float0]
+    found = [
+        by_name.get(d.name, _TOLERANCE.get(d.name, _TOLERANCE_OF_SMALL_FLOATS)) for d in names if d != dtypes.float0
+    ]
     return max(found, default=0.0)
 
 

@@ -241,3 +241,31 @@ def test_inputs_left_out_of_the_derivative():
     assert [float(v) for v in xt.tree.leaves(pull(1.0))] == [3.0, 0.0]
     out, f_jvp = xt.linearize(lambda x, y: x * y, 2.0, 3.0, in_nzs=(True, False))
     assert float(f_jvp(1.0, 100.0)) == 3.0
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev", "jacfwd"])
+def test_aux_is_handed_through_as_it_is(name):
+    given = {"int": 3, "big": 2**40, "float": 2.5, "bool": True, "array": np.arange(2), "scalar": np.int64(2**40)}
+
+    def f(x):
+        return x, given
+
+    call = {
+        "grad": lambda: xt.grad(f, has_aux=True)(1.0)[1],
+        "value_and_grad": lambda: xt.value_and_grad(f, has_aux=True)(1.0)[0][1],
+        "vjp": lambda: xt.vjp(f, 1.0, has_aux=True)[2],
+        "jvp": lambda: xt.jvp(f, (1.0,), (1.0,), has_aux=True)[2],
+        "linearize": lambda: xt.linearize(f, 1.0, has_aux=True)[2],
+        "jacrev": lambda: xt.jacrev(f, has_aux=True)(1.0)[1],
+        "jacfwd": lambda: xt.jacfwd(f, has_aux=True)(1.0)[1],
+    }[name]
+    aux = call()
+    assert all(aux[key] is value for key, value in given.items())
+
+
+@pytest.mark.parametrize("wrap", [lambda a: {"q": a}, lambda a: (a,), lambda a: [a]])
+def test_a_container_around_the_scalar_is_no_scalar(wrap):
+    with pytest.raises(TypeError, match="scalar-output functions.*container of one array"):
+        xt.grad(wrap)(1.0)
+    with pytest.raises(TypeError, match="scalar-output functions"):
+        xt.value_and_grad(lambda a: (wrap(a), 1), has_aux=True)(1.0)

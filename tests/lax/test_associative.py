@@ -46,3 +46,17 @@ def test_messages():
         lax.associative_scan(0, [1, 2])
     with pytest.raises(ValueError, match="must have the same first dimension"):
         lax.associative_scan(lambda a, b: a, (np.ones(2), np.ones(3)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+def test_reverse_keeps_the_order_of_what_is_combined(size):
+    """From the end, the function takes what is combined so far first: it need not be commutative."""
+    rng = np.random.default_rng(size)
+    m = rng.standard_normal((size, 2, 2)).astype(np.float32)
+    expected = [m[-1]]
+    for i in range(size - 2, -1, -1):
+        expected.insert(0, expected[0] @ m[i])
+    np.testing.assert_allclose(xt.lax.associative_scan(xnp.matmul, m, reverse=True), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(
+        xt.lax.associative_scan(lambda a, b: b, np.arange(size), reverse=True), np.arange(size)
+    )

@@ -216,7 +216,11 @@ def test_fori_loop():
     assert float(f(5)) == float(xt.jit(f)(5)) == expected
     assert float(xt.jit(f, static_argnums=0)(5)) == expected
     assert float(lax.fori_loop(5, 2, lambda i, c: c + 1, 3.0)) == 3.0
-    assert lax.fori_loop(0, np.int8(3), lambda i, c: i, np.int8(1)).dtype == np.int8
+    with pytest.raises(TypeError, match="int8"):  # an index whose bounds are known counts as a Python number does
+        lax.fori_loop(0, np.int8(3), lambda i, c: i, np.int8(1))
+    assert lax.fori_loop(0.0, 3.0, lambda i, c: c + i, 1.0) == 4.0
+    assert xt.jit(lambda n: lax.fori_loop(0.0, n, lambda i, c: c + i, 1.0))(3.0) == 4.0
+    assert lax.fori_loop(0, np.int8(3), lambda i, c: c + i, 0).dtype == np.int32
     power = lambda x: lax.fori_loop(0, 4, lambda i, c: lax.sin(c) * x, x)  # noqa: E731
     check_close(xt.grad(power)(0.7), numerical_gradient(power, 0.7), rtol=1e-3)
 
@@ -509,7 +513,7 @@ def test_branch_mismatch_names_the_leaf():
         ),
         (
             lambda: lax.fori_loop(0.0, 3, lambda i, c: c, 1.0),
-            "arguments to fori_loop must be integers, but lower is of type float32",
+            "arguments to fori_loop must have equal types, got float32 and int32",
         ),
         (
             lambda: xt.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1.0, unroll=2))(3),

@@ -214,11 +214,11 @@ def _value_and_grad(
 
     else:
         partial = main
-    flat, _ = _flat_function(partial, tree, signature.fun_name(fun), name)
+    flat, out_trees = _flat_function(partial, tree, signature.fun_name(fun), name)
     differentiated = [dtypes.is_inexact(shaped(x).dtype) for x in leaves]
     outs, lin = linearize_flat(flat, leaves, differentiated)
-    if len(outs) != 1 or shaped(outs[0]).shape != ():
-        _raise_not_scalar(outs, fun, name)
+    if len(outs) != 1 or shaped(outs[0]).shape != () or not pytree.treedef_is_leaf(out_trees[0]):
+        _raise_not_scalar(outs, out_trees[0], fun, name)
     (out,) = outs
     _check_output_dtype(name, out, holomorphic)
     one = scalar_of(1, shaped(out))
@@ -242,12 +242,17 @@ def _without_tracers(aux: Any, lin: Linearized) -> Any:
     def strip(x: Any) -> Any:
         if type(x) is LinearizeTracer and x.tangent._trace is lin.tape:
             return as_array(x.primal)
-        return as_array(x) if isinstance(x, (int, float, complex, np.ndarray, np.generic)) else x
+        return x  # what no derivative went through is the function's own, numbers and NumPy arrays too
 
     return pytree.tree_map(strip, aux)
 
 
-def _raise_not_scalar(outs: list[Any], fun: Any, name: str) -> None:
+def _raise_not_scalar(outs: list[Any], out_tree: Any, fun: Any, name: str) -> None:
+    if len(outs) == 1 and not pytree.treedef_is_leaf(out_tree):
+        raise TypeError(
+            f"Gradient only defined for scalar-output functions. Output of {signature.fun_name(fun)} was a container of "
+            f"one array, {out_tree}. Return the array itself."
+        )
     if len(outs) == 1:
         shape = shaped(outs[0]).shape
         raise TypeError(

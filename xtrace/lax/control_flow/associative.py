@@ -20,7 +20,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
       fn: `fn(a, b)` combines arrays or pytrees of many elements at once, elementwise along `axis`; it must be
         associative.
       elems: arrays or pytrees with leaves of equal size along `axis`.
-      reverse: combine from the end: elems[n-1] ∘ … ∘ elems[i].
+      reverse: scan from the end: the result at i is fn(… fn(elems[n-1], elems[n-2]) …, elems[i]).
       axis: which axis to scan along.
 
     Returns:
@@ -54,8 +54,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         )
 
     def combine(a: list[Any], b: list[Any]) -> list[Any]:
-        if reverse:
-            a, b = b, a
         outs, out_tree = common.flatten(fn(tree.unflatten(a), tree.unflatten(b)))
         if out_tree != tree:
             raise ValueError(

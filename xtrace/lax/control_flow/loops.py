@@ -8,7 +8,7 @@ from typing import Any
 from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, scalar_of, shaped
 from xtrace.core.trace import Tracer, use_trace
 from xtrace.lax import comparisons, elementwise, reductions, selection, shapes
 from xtrace.lax.control_flow import common, scans
@@ -136,24 +136,24 @@ def fori_loop(
     common.check_callable("lax.fori_loop: body_fun", body_fun)
     low, high = shaped(lower), shaped(upper)
     for name, aval in (("lower", low), ("upper", high)):
-        if dtypes.kind(aval.dtype) not in "iu":
+        if dtypes.kind(aval.dtype) not in "iuf":
             raise TypeError(
-                f"lower and upper arguments to fori_loop must be integers, but {name} is of type {aval.dtype}."
+                f"lower and upper arguments to fori_loop must be numbers to count with, but {name} is of type {aval.dtype}."
             )
         if aval.shape:
             raise TypeError(
                 f"lower and upper arguments to fori_loop must be scalars, but {name} has shape {aval.shape}."
             )
-    dtype = low.dtype
+    index_aval = low
     if low.dtype != high.dtype:
-        dtype, weak = dtypes.promote(((low.dtype, low.weak_type), (high.dtype, high.weak_type)))
-        if not (low.weak_type or high.weak_type):
+        dtype, _ = dtypes.promote(((low.dtype, low.weak_type), (high.dtype, high.weak_type)))
+        weak = low.weak_type or high.weak_type
+        if not weak or len({dtypes.kind(low.dtype), dtypes.kind(high.dtype)}) > 1:
             raise TypeError(
                 f"lower and upper arguments to fori_loop must have equal types, got {low.dtype} and {high.dtype}."
             )
+        index_aval = ShapedArray((), dtype, low.weak_type and high.weak_type)
     bounds = [_known(lower), _known(upper)]
-    index_weak = low.weak_type and high.weak_type
-    index_aval = ShapedArray((), dtype, index_weak)
     if None not in bounds:
         if config.disable_jit.value:
             for i in range(bounds[0], bounds[1]):
@@ -165,8 +165,7 @@ def fori_loop(
             i, value = carry
             return (_next(i), body_fun(i, value)), None
 
-        start = lower if getattr(lower, "aval", None) is not None else bounds[0]
-        init = (common.cast(start, index_aval), init_val)
+        init = (bounds[0], init_val)  # the index counts as a Python number does
         (_, out), _ = scans.run_scan(
             "fori_loop", body_fun, step, init, None, length, False, unroll if unroll is not None else 1, False, 1
         )
@@ -195,8 +194,7 @@ def _known(x: Any) -> int | None:
 
 
 def _next(i: Any) -> Any:
-    one = 1 if shaped(i).weak_type else elementwise.scalar_like(i, 1)
-    return elementwise.add(i, one)
+    return elementwise.add(i, scalar_of(1, shaped(i)))
 
 
 def _not_done(carry: tuple[Any, Any, Any]) -> Any:
