@@ -478,6 +478,53 @@ def test_checkpoint(wrap):
     close(ref, 2)
 
 
+@both
+def test_gradients_with_respect_to_what_references_hold(wrap):
+    def f(r, x):
+        r[...] = xnp.sin(r[...])
+        return r[...] ** 2 * x
+
+    ref, total = xt.new_ref(2.0), xt.new_ref(100.0)
+    out, pull = xt.vjp(wrap(f), ref, 3.0)
+    close(out, 3 * np.sin(2) ** 2)
+    close(ref, np.sin(2))
+    pull = pull.with_refs(total, xt.ad.GradValue())
+    kind, slope = pull(1.0)
+    assert isinstance(kind, xt.ad.GradRef)
+    close(slope, np.sin(2) ** 2)
+    close(total, 100 + 6 * np.sin(2) * np.cos(2))
+    pull(1.0)
+    close(total, 100 + 12 * np.sin(2) * np.cos(2))
+    _, pull = xt.vjp(f, xt.new_ref(2.0), 3.0)
+    with pytest.raises(ValueError, match="with_refs"):
+        pull(1.0)
+    with pytest.raises(TypeError, match="with_refs"):
+        xt.grad(f)(ref, 1.0)
+
+
+@both
+def test_gradients_accumulated_in_a_loop(wrap):
+    def loss(w, x):
+        return xnp.tanh(lax.scan(lambda x, w: (x @ w, None), x, w)[0]).mean()
+
+    def total(w, batches):
+        gradient = xt.new_ref(xnp.zeros_like(w))
+
+        def step(_, x):
+            value, pull = xt.vjp(lambda w: loss(w, x), w)
+            pull.with_refs(gradient)(xnp.ones_like(value))
+            return None, value
+
+        _, losses = lax.scan(step, None, batches)
+        return xt.freeze(gradient), losses
+
+    w = np.linspace(-0.5, 0.5, 32, dtype=np.float32).reshape(2, 4, 4)
+    batches = np.linspace(0, 1, 60, dtype=np.float32).reshape(5, 3, 4)
+    gradient, losses = wrap(total)(w, batches)
+    np.testing.assert_allclose(gradient, xt.grad(lambda w: sum(loss(w, x) for x in batches))(w), rtol=1e-4, atol=1e-6)
+    close(losses.sum(), sum(loss(w, x) for x in batches))
+
+
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,9 @@ from xtrace.core import dtypes, pytree, signature, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import as_array, scalar_of, shaped
+from xtrace.core.refs import Ref
 from xtrace.core.trace import current, use_trace
+from xtrace.transforms import refs
 from xtrace.transforms.jvp import jvp_flat
 from xtrace.transforms.linearize import Linearized, Tape, backward, linearize_flat
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
@@ -231,6 +233,12 @@ def _value_and_grad(
 
 
 def _check_leaf(x: Any, name: str, fun: Any) -> None:
+    if type(x) is Ref and name != "vjp":
+        raise TypeError(
+            f"{name} cannot differentiate {signature.fun_name(fun)} with respect to a Ref-typed argument, because the "
+            "gradient for a ref must itself be accumulated into a ref. Instead, use `jax.vjp` and bind a gradient ref "
+            "using the returned VJP function's `with_refs` method. (Other arguments may be references.)"
+        )
     if getattr(x, "aval", None) is None:
         signature.check_arg(x, lambda: "(see the value)", f"{name} of {signature.fun_name(fun)}")
 
@@ -327,9 +335,17 @@ def vjp(
     flat, out_trees = _flat_function(main, tree, name, "vjp")
     saveable = None if saveable_args is True else tree_of_flags(saveable_args, tree, "saveable_args")
     differentiated = _differentiable(leaves, tree, in_nzs)
-    outs, lin = linearize_flat(flat, leaves, differentiated)
+    opened = None
+    if refs.has_refs(leaves):
+        opened = refs.DifferentiatedRefs(flat, leaves, lambda: signature.leaf_names(fun, primals, {}), name)
+        leaves = opened.values
+    all_outs, lin = linearize_flat(opened or flat, leaves, differentiated)
+    outs = all_outs if opened is None else opened.results(all_outs)
     out = out_trees[0].unflatten([as_array(o) for o in outs])
     pull = VJPFunction(leaves, differentiated, lin, tree, out_trees[0], outs, name)
+    if opened is not None:
+        pull._ref_args = tuple(opened.where)
+        pull._last_avals = tuple([shaped(x) for x in all_outs[len(outs) :]])
     if saveable is not None:
         pull.separate(saveable)
     return (out, pull, _without_tracers(aux_box[0], lin)) if has_aux else (out, pull)

@@ -103,6 +103,9 @@ class VJPFunction:
     _static: _Static | None = None
     _args: list[Any]
     _opaque: list[Any]
+    #: Leaves of the arguments that are references, and types of their last values, outputs after the function's own.
+    _ref_args: tuple[int, ...] = ()
+    _last_avals: tuple[ShapedArray, ...] = ()
 
     def __init__(
         self,
@@ -321,6 +324,9 @@ class VJPFunction:
             )
         checked = [check_cotangent(c, a, i) for i, (c, a) in enumerate(zip(cts, self._out_avals))]
         entries = self._entries
+        if self._ref_args:
+            self._check_ref_entries(entries)
+            checked += [Zero(a.tangent()) for a in self._last_avals]
         if entries is not None:
             return self._pull_to(checked, entries)
         lin = self._lin
@@ -330,6 +336,17 @@ class VJPFunction:
             for a, d in zip(self._primals, self._differentiated)
         ]
         return self.in_tree.unflatten(full)
+
+    def _check_ref_entries(self, entries: tuple[Any, ...] | None) -> None:
+        """Raise ValueError unless gradients of arguments that are references have references to go to."""
+        for i in self._ref_args:
+            if entries is None or isinstance(entries[i], GradValue):
+                raise ValueError(
+                    f"the argument at {self._path(i)} of the differentiated function {self._function_name} is "
+                    "Ref-typed, so its gradient must be accumulated into a ref, but no gradient ref was provided. "
+                    "Bind one using the VJP function's `with_refs` method before applying it, as in "
+                    "`f_vjp.with_refs(grad_ref)(ct)`, or pass `jax.ad.DontWant()` in its place."
+                )
 
     def _staged(self) -> StagedLinearization:
         """The linear program with the residuals as they are now."""

@@ -250,6 +250,6 @@ def cannot_return(ref: Ref, where: str, name: str, traced_for: str) -> ValueErro
         told = "comes from inside" if ref.origin is None else ref.origin()
     return ValueError(
         f"function {name} traced for {traced_for} returned a mutable array reference of type {ref.aval} at {where}, "
-        "but mutable array references cannot be returned. Return its value, ref[...], or pass the reference as an argument "
-        f"and write to it.\n\nThe returned mutable array {told}."
+        "but mutable array references cannot be returned. Return its value, ref[...], or pass the reference as an "
+        f"argument and write to it.\n\nThe returned mutable array {told}."
     )

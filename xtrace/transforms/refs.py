@@ -101,7 +101,7 @@ def mark_rules() -> None:
 
 
 def differentiated_inline(rules_hold_refs: bool) -> bool:
-    """Whether a call of a program is to be made operation by operation under the current trace, as rules hold references.
+    """Whether a call of a program, in which rules hold references, is to be made operation by operation.
 
     A rule that writes to a reference in the backward pass must find the reference itself, not a value in a program.
     """
@@ -237,6 +237,40 @@ class MappedRefs:
         for i, value, dim in zip(self.mapped, outs[n:], found[n:]):
             refs.write(self.outer[i], move_axis(value, dim, self.dims[i], size))  # type: ignore[arg-type]
         return outs[:n], found[:n]
+
+
+# -- derivatives with respect to what references hold ----------------------------------------------------------------
+
+
+class DifferentiatedRefs:
+    """A flat function of references to be differentiated with respect to what they hold first.
+
+    values: its arguments, for references what they hold. It returns their last values after its own results.
+    """
+
+    __slots__ = ("fun", "outer", "where", "values", "names")
+
+    def __init__(self, fun: Callable[..., list[Any]], leaves: Sequence[Any], names: Names, name: str) -> None:
+        check_distinct(leaves, names, name, "vjp")
+        self.fun = fun
+        self.outer = leaves
+        self.where = [i for i, x in enumerate(leaves) if type(x) is Ref]
+        self.values = [refs.read(x) if type(x) is Ref else x for x in leaves]
+        self.names = names
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args = list(leaves)
+        for i in self.where:
+            args[i] = refs.argument(args[i], lambda i=i: self.names()[i])  # type: ignore[misc]
+        outs = self.fun(*args)
+        return [*outs, *[args[i].cell.value for i in self.where]]
+
+    def results(self, outs: Sequence[Any]) -> list[Any]:
+        """The function's own results; the references get their last values."""
+        n = len(outs) - len(self.where)
+        for i, value in zip(self.where, outs[n:]):
+            refs.write(self.outer[i], value)
+        return list(outs[:n])
 
 
 # -- loops and branches ----------------------------------------------------------------------------------------------
