@@ -50,6 +50,7 @@ _TOP_MODULES = {
     "xtrace.flatten_util": "libraries",
     "xtrace.compat.lists": "api",
     "xtrace.interpreters.mlir": "api",
+    "xtrace.api.visualizing": "top",
     "xtrace.experimental.ode": "top",
     "xtrace.experimental.pjit": "top",
     "xtrace.extend.backend": "top",
