@@ -41,7 +41,7 @@ EXEMPT: dict[str, str] = {
     "random.Key": "a type for annotations",
     **dict.fromkeys(
         ["random.multivariate_normal", "random.orthogonal"],
-        "they need numpy.linalg's decompositions; tested in tests/random/test_distributions.py once those are there",
+        "of decompositions, whose signs may differ; tested in tests/random/test_distributions.py",
     ),
     "random.key_dtype": "of dtypes, not arrays; tested in tests/random/test_keys.py",
     "random.key_impl": "the name of an implementation, not an array; tested in tests/random/test_keys.py",

@@ -9,7 +9,7 @@ import numpy as np
 
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
-from xtrace.lax import comparisons, selection
+from xtrace.lax import bessel, comparisons, incomplete_beta, incomplete_gamma, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import special as lax_special
 from xtrace.nn import normalization
@@ -259,7 +259,75 @@ def polygamma(n: Any, x: Any) -> Any:
     return lax_special.polygamma(*_operands("polygamma", n, x))
 
 
+i0e = _unary(
+    "i0e", bessel.bessel_i0e, "exp(-|x|) I0(x), with the modified Bessel function of order 0.", "1.0", "0.4658"
+)
+i1e = _unary(
+    "i1e", bessel.bessel_i1e, "exp(-|x|) I1(x), with the modified Bessel function of order 1.", "1.0", "0.2079"
+)
+i0 = _unary(
+    "i0",
+    lambda x: el.mul(el.exp(el.abs(x)), bessel.bessel_i0e(x)),
+    "The modified Bessel function of the first kind of order 0.",
+    "1.0",
+    "1.2661",
+)
+i1 = _unary(
+    "i1",
+    lambda x: el.mul(el.exp(el.abs(x)), bessel.bessel_i1e(x)),
+    "The modified Bessel function of the first kind of order 1.",
+    "1.0",
+    "0.5652",
+)
+
+
+@composite
+def gammainc(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function P(a, x).
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.gammainc(2.0, 1.0):.4f}")
+    0.2642
+    """
+    return incomplete_gamma.igamma(*_operands("gammainc", a, x))
+
+
+@composite
+def gammaincc(a: Any, x: Any) -> Any:
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.gammaincc(2.0, 1.0):.4f}")
+    0.7358
+    """
+    return incomplete_gamma.igammac(*_operands("gammaincc", a, x))
+
+
+@composite
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function I_x(a, b).
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.betainc(2.0, 3.0, 0.5):.4f}")
+    0.6875
+    """
+    return incomplete_beta.betainc(*_operands("betainc", a, b, x))
+
+
+@composite
+def betaln(a: Any, b: Any) -> Any:
+    """The logarithm of the absolute value of the beta function.
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.betaln(2.0, 3.0):.4f}")
+    -2.4849
+    """
+    a, b = _operands("betaln", a, b)
+    return el.sub(el.add(lax_special.lgamma(a), lax_special.lgamma(b)), lax_special.lgamma(el.add(a, b)))
+
+
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gammaln", "kl_div", "log_softmax", "logit", "logsumexp",
-    "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
+    "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "gammainc", "gammaincc", "gammaln", "i0",
+    "i0e", "i1", "i1e", "kl_div", "log_softmax", "logit", "logsumexp", "polygamma", "rel_entr", "softmax", "xlog1py",
+    "xlogy", "zeta",
 ]  # fmt: skip
