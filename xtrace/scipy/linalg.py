@@ -1,0 +1,216 @@
+"""SciPy's linear algebra: decompositions and solvers under its names and conventions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xtrace.core.composite import composite
+from xtrace.core.primitive import shaped
+from xtrace.lax import linalg as lax_linalg
+from xtrace.lax import shapes
+from xtrace.lax.linalg import lu_factors
+from xtrace.lax.linalg import matrices as mx
+from xtrace.numpy import linear_systems, matrix_factors, promotion
+from xtrace.numpy import reductions as red
+
+_TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+def _with_columns(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """`a` and `b` of one dtype with equal leading axes, `b` as matrices, and whether it was a vector."""
+    a, b = promotion.promote(name, (a, b), "inexact", ranks=False)
+    linear_systems.square(name, a)
+    vector = shaped(b).ndim == 1
+    b = mx.rows(b) if vector else b
+    batch = red.common_shape([shaped(a).shape[:-2], shaped(b).shape[:-2]])
+    return linear_systems.with_batch(a, batch), linear_systems.with_batch(b, batch), vector
+
+
+def _without_columns(x: Any, vector: bool) -> Any:
+    return shapes.squeeze(x, (shaped(x).ndim - 1,)) if vector else x
+
+
+@composite(static_argnames=("lower", "overwrite_a", "check_finite"))
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Cholesky factors: a = U^H U, or L L^H if `lower`. overwrite_a and check_finite have no effect.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 1.0], [0.0, 2.0]]
+    """
+    return matrix_factors.cholesky(a, upper=not lower)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """The Cholesky factor of a and which triangle it is, for `cho_solve`.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.cho_factor(np.eye(2))[1]
+    False
+    """
+    return cholesky(a, lower=lower), lower
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """x with a x = b, given what `cho_factor(a)` returned.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.cho_solve(xt.scipy.linalg.cho_factor(4 * np.eye(2)), np.ones(2)).tolist()
+    [0.25, 0.25]
+    """
+    return _cho_solve(*c_and_lower, b)
+
+
+@composite(static_argnames=("lower",))
+def _cho_solve(c: Any, lower: bool, b: Any) -> Any:
+    c, b, vector = _with_columns("cho_solve", c, b)
+    first = {"left_side": True, "lower": lower, "transpose_a": not lower, "conjugate_a": not lower}
+    second = {"left_side": True, "lower": lower, "transpose_a": lower, "conjugate_a": lower}
+    x = lax_linalg.triangular_solve(c, lax_linalg.triangular_solve(c, b, **first), **second)
+    return _without_columns(x, vector)
+
+
+@composite(static_argnames=("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite"))
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """Solve op(a) x = b with triangular a.
+
+    Args:
+      a: [..., n, n].
+      b: [n] or [..., n, k].
+      trans: what op is: 0 or "N": nothing; 1 or "T": the transpose; 2 or "C": the adjoint.
+      lower: whether a is lower triangular.
+      unit_diagonal: whether its diagonal is taken as 1.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 5.0]), lower=True).tolist()
+    [1.0, 1.0]
+    """
+    if trans not in _TRANS:
+        raise ValueError(f"Invalid 'trans' value {trans}; take 0, 1, 2, 'N', 'T' or 'C'")
+    op = _TRANS[trans]
+    a, b, vector = _with_columns("solve_triangular", a, b)
+    x = lax_linalg.triangular_solve(
+        a,
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=op > 0,
+        conjugate_a=op == 2,
+        unit_diagonal=unit_diagonal,
+    )
+    return _without_columns(x, vector)
+
+
+@composite(static_argnames=("overwrite_a", "check_finite"))
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """LU factors and pivots, for `lu_solve`.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.lu_factor(np.array([[0.0, 1.0], [2.0, 0.0]]))[1].tolist()
+    [1, 1]
+    """
+    (a,) = promotion.promote_args_inexact("linalg.lu_factor", a)
+    factors, pivots, _ = lax_linalg.lu(a)
+    return factors, pivots
+
+
+def lu_solve(
+    lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """x with op(a) x = b, given what `lu_factor(a)` returned; trans as in `solve_triangular`.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.lu_solve(xt.scipy.linalg.lu_factor(4 * np.eye(2)), np.ones(2)).tolist()
+    [0.25, 0.25]
+    """
+    return _lu_solve(*lu_and_piv, b, trans=trans)
+
+
+@composite(static_argnames=("trans",))
+def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Any:
+    factors, b, vector = _with_columns("lu_solve", factors, b)
+    permutation = lax_linalg.lu_pivots_to_permutation(pivots, shaped(factors).shape[-1])
+    return _without_columns(lu_factors.solve_factored(factors, permutation, b, _TRANS[trans]), vector)
+
+
+@composite(static_argnames=("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a"))
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Any:
+    """Solve a x = b; assume_a="pos" takes a positive definite a, of which `lower` says which triangle is read.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.solve(4 * np.eye(2), np.ones(2), assume_a="pos").tolist()
+    [0.25, 0.25]
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(f"Expected assume_a to be one of ('gen', 'sym', 'her', 'pos'); got {assume_a!r}")
+    if assume_a != "pos":
+        return linear_systems.solve(a, b)
+    a, b, vector = _with_columns("solve", a, b)
+    return _without_columns(_cho_solve(lax_linalg.cholesky(a if lower else mx.adjoint(a), symmetrize_input=False),
+                                       True, b), vector)  # fmt: skip
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The inverses of square matrices: see `numpy.linalg.inv`."""
+    return linear_systems.inv(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Determinants: see `numpy.linalg.det`."""
+    return linear_systems.det(a)
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """Singular value decomposition: see `numpy.linalg.svd`."""
+    out = matrix_factors.svd(a, full_matrices, compute_uv)
+    return tuple(out) if compute_uv else out
+
+
+@composite(static_argnames=("output",))
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """Schur decomposition: a = Z T Z^H; output="complex" makes T triangular for real a too.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.linalg.schur(np.array([[1.0, 2.0], [0.0, 3.0]]))[0].tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    from xtrace.core import dtypes
+
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
+    (a,) = promotion.promote_args_inexact("linalg.schur", a)
+    if output == "complex" and not dtypes.is_complex(shaped(a).dtype):
+        a = shapes.convert_element_type(a, dtypes.to_complex(shaped(a).dtype))
+    t, z = lax_linalg.schur(a)
+    return t, z
+
+
+__all__ = [
+    "cho_factor", "cho_solve", "cholesky", "det", "inv", "lu_factor", "lu_solve", "schur", "solve", "solve_triangular",
+    "svd",
+]  # fmt: skip
