@@ -148,3 +148,14 @@ def test_a_pullback_takes_one_cotangent():
     _, pull = xt.vjp(lambda x: (x, x), 1.0)
     with pytest.raises(TypeError, match="single argument"):
         pull(1.0, 1.0)
+
+
+def test_compiled_functions_return_no_copies_of_arguments_or_results_as_residuals():
+    _, pull = xt.vjp(xt.jit(lambda x, w: x @ w), X, W)
+    assert pull.args_res[0] is X and pull.args_res[1] is W and pull.opaque_residuals == []
+    program = xt.make_jaxpr(lambda x: xt.vjp(xt.jit(xnp.exp), x)[0])(X)
+    assert [len(e.outvars) for e in program.eqns if e.primitive.name == "jit"] == [1]
+    x = np.full(3, 2.0, np.float32)
+    _, pull = xt.vjp(xt.jit(lambda x: x * x), x)
+    x[:] = 0
+    np.testing.assert_array_equal(pull(np.ones(3, np.float32))[0], np.full(3, 4.0))

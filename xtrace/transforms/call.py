@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xtrace.core.jaxpr import Jaxpr
-from xtrace.core.primitive import Primitive
+from xtrace.core.primitive import Primitive, as_array
 from xtrace.core.trace import use_trace
 from xtrace.transforms import logs
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.dead_code import prune_calling_eqn
 from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import (
+    LinearizedJaxpr,
     Tape,
     is_linear_as_it_is,
     linearize_jaxpr,
@@ -42,12 +46,42 @@ def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) ->
     return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, out_nonzeros)]
 
 
+def _forwarding(primal: Jaxpr, num_residuals: int) -> tuple[Jaxpr, list[tuple[int, int]]]:
+    """The primal half of a split without residuals that it needn't return, and where each residual is then.
+
+    A residual that is an operand or another result is no result of its own: it would be a copy. Places are pairs
+    (operands or results, index), told apart by 0 and 1.
+    """
+    n = len(primal.outvars) - num_residuals
+    places: dict[Any, tuple[int, int]] = {v: (1, i) for i, v in reversed(list(enumerate(primal.outvars[:n])))}
+    places.update([(v, (0, i)) for i, v in enumerate(primal.invars)])
+    kept = list(primal.outvars[:n])
+    sources = []
+    for v in primal.outvars[n:]:
+        if v not in places:
+            places[v] = (1, len(kept))
+            kept.append(v)
+        sources.append(places[v])
+    if len(kept) < len(primal.outvars):
+        primal = Jaxpr([], primal.invars, kept, primal.eqns, primal.effects, primal.debug_info)
+    return primal, sources
+
+
+def _forward(split: LinearizedJaxpr, args: Sequence[Any], name: str) -> tuple[list[Any], list[Any]]:
+    """Run the primal half of a split: its outputs, and the residuals."""
+    n = split.num_residuals
+    primal, sources = split.primal.memo(("forwarding", n), lambda: _forwarding(split.primal, n))
+    # NumPy arrays can be written to before the backward pass: residuals must not be theirs.
+    operands = [*split.consts, *[as_array(a) if type(a) is np.ndarray else a for a in args]]
+    results = jit_p.bind(*operands, jaxpr=primal, name=name)
+    places = operands, results
+    return results[: len(split.primal.outvars) - n], [places[of][i] for of, i in sources]
+
+
 def _linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) -> Any:
     nonzeros = tuple([type(t) is not Zero for t in tangents])
     split = linearize_jaxpr(jaxpr, nonzeros)
-    results = jit_p.bind(*split.consts, *primals, jaxpr=split.primal, name=name)
-    n = len(jaxpr.outvars)
-    outs, residuals = results[:n], results[n:]
+    outs, residuals = _forward(split, primals, name)
     if not any(split.out_nonzeros):
         return outs, [zero_tangent(o) for o in outs]
     inputs = [t for t in tangents if type(t) is not Zero]
@@ -61,12 +95,11 @@ def _on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, name: str) -> l
     if is_linear_as_it_is([split]):
         return tape.record(jit_p, args, dict(jaxpr=jaxpr, name=name))
     with use_trace(tape.parent):
-        known = jit_p.bind(*split.consts, *[a for a in args if not tape.owns(a)], jaxpr=split.primal, name=name)
-    n = len(known) - split.num_residuals
+        known, residuals = _forward(split, [a for a in args if not tape.owns(a)], name)
     inputs = [a for a in args if tape.owns(a)]
     outs: Any = ()
     if any(split.out_nonzeros):
-        outs = tape.record(jit_p, (*known[n:], *inputs), dict(jaxpr=split.tangent, name=name))
+        outs = tape.record(jit_p, (*residuals, *inputs), dict(jaxpr=split.tangent, name=name))
     it, rest = iter(known), iter(outs)
     return [next(rest) if lin else next(it) for lin in split.out_nonzeros]
 
