@@ -245,7 +245,9 @@ def test_inputs_left_out_of_the_derivative():
 
 @pytest.mark.parametrize("name", ["grad", "value_and_grad", "vjp", "jvp", "linearize", "jacrev", "jacfwd"])
 def test_aux_is_handed_through_as_it_is(name):
-    given = {"int": 3, "big": 2**40, "float": 2.5, "bool": True, "array": np.arange(2), "scalar": np.int64(2**40)}
+    given = {"int": 3, "float": 2.5, "bool": True, "array": np.arange(2)}
+    if name != "jacfwd":  # whose function is mapped, and so are its results
+        given |= {"big": 2**40, "scalar": np.int64(2**40)}
 
     def f(x):
         return x, given
