@@ -459,7 +459,7 @@ def lower_jaxpr(
             builder.top.insert(ir.Operation.parse(text, context=mlir.context))
         hidden = len(outer.constvars)
         names = [f"constant {i}" for i in range(hidden)] + list(jaxpr.debug_info.arg_names)
-        indexed = len(platforms) > 1 and depends_on_platform(jaxpr, platforms)
+        indexed = len(platforms) > 1
         leading = [mlir.tensor_type((), np.dtype(np.int32))] if indexed else []
         ordered = ordered_effects(jaxpr.effects)
         lead = len(ordered)

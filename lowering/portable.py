@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -69,56 +68,3 @@ def absorb(target: ir.Module, module: ir.Module, rename: Any) -> str:
         op.operation.detach_from_parent()
         target.body.append(op)
     return main
-
-
-def by_platform(modules: Sequence[ir.Module], platforms: Sequence[str]) -> ir.Module:
-    """One module that runs as `modules[i]` does where its first argument, the platform's index, is i."""
-    mlir = mlir_context()
-    texts = [m.operation.get_asm(enable_debug_info=True) for m in modules]
-    parsed = [ir.Module.parse(t, mlir.context) for t in texts]
-    first = parsed[0]
-    main = next(op for op in first.body.operations if op.attributes["sym_name"].value == "main")
-    types = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
-    index = ir.RankedTensorType.get([], ir.IntegerType.get_signless(32, mlir.context), None, mlir.unknown)
-    arg_attrs = _attributes(main, "arg_attrs", len(types.inputs))
-    res_attrs = _attributes(main, "res_attrs", len(types.results))
-    module = ir.Module.create(loc=mlir.unknown)
-    for name in ("sym_name", "mhlo.num_partitions", "mhlo.num_replicas"):
-        module.operation.attributes[name] = first.operation.attributes[name]
-    module.operation.attributes["jax.uses_shape_polymorphism"] = mlir.boolean(True)
-    same = len({m.operation.get_asm() for m in modules}) == 1
-    symbols = []
-    for p, m in list(zip(platforms, parsed))[: 1 if same else None]:
-        symbols.append(absorb(module, m, lambda old, p=p: f"{old}_{p}"))
-    with mlir.context, mlir.unknown:
-        from jaxlib.mlir.dialects import func
-
-        op = func.FuncOp("main", ([index, *types.inputs], types.results), ip=ir.InsertionPoint(module.body))
-        op.attributes["sym_visibility"] = mlir.string("public")
-        constant = ir.DictAttr.get({"jax.global_constant": mlir.string("_platform_index")})
-        op.arg_attrs = ir.ArrayAttr.get([constant, *arg_attrs])
-        op.res_attrs = ir.ArrayAttr.get(res_attrs) if res_attrs else ir.ArrayAttr.get([])
-        block = op.add_entry_block()
-        arguments = list(block.arguments)
-
-        def call(symbol: str, ip: ir.InsertionPoint) -> list[ir.Value]:
-            callee = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
-            return list(ir.Operation.create("func.call", types.results, arguments[1:], callee, ip=ip).results)
-
-        ip = ir.InsertionPoint(block)
-        if same:
-            results = call(symbols[0], ip)
-        else:
-            case = ir.Operation.create("stablehlo.case", types.results, [arguments[0]], None, None, len(symbols), ip=ip)
-            for region, symbol in zip(case.regions, symbols):
-                inner = ir.InsertionPoint(region.blocks.append())
-                ir.Operation.create("stablehlo.return", [], call(symbol, inner), ip=inner)
-            results = list(case.results)
-        ir.Operation.create("func.return", [], results, ip=ip)
-    return module
-
-
-def _attributes(op: Any, name: str, count: int) -> list[ir.Attribute]:
-    if name in op.attributes:
-        return list(ir.ArrayAttr(op.attributes[name]))
-    return [ir.DictAttr.get({}, op.context)] * count

@@ -145,13 +145,7 @@ class LoweredProgram:
         """The StableHLO module, made when it is first asked for: a program found in the compile cache needs none."""
         if self._module is None:
             start = time.perf_counter()
-            if len(self.platforms) == 1:
-                self._module = self._lowered(self.platforms)
-            else:
-                from xtrace.lowering import portable
-
-                modules = [self._lowered((p,)) for p in self.platforms]
-                self._module = portable.by_platform(modules, self.platforms)
+            self._module = self._lowered(self.platforms)
             self.seconds = time.perf_counter() - start
             monitoring.record_event_duration_secs(
                 "/jax/core/compile/jaxpr_to_mlir_module_duration", self.seconds, fun_name=self.name

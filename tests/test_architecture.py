@@ -35,6 +35,8 @@ ALLOWED = {
 #: (module, what it imports): an arrow that points back, with its reason. Lazy ones are inside functions.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("xtrace.runtime.program", "xtrace.lowering"): "compiling is where a program is lowered; loaded at the first one",
+    ("xtrace.lowering.rules.linalg", "xtrace.runtime.lapack"): "kernels are registered where a program calls them",
+    ("xtrace.lowering.rules.exported", "xtrace.runtime.lapack"): "kernels are registered where a program calls them",
     ("xtrace.numpy.ranges", "xtrace.api"): "fromfunction is defined by vmap",
     ("xtrace.__main__", "xtrace.cli"): "`python -m xtrace` is the command",
 }

@@ -71,7 +71,7 @@ def _aval(x: Any, *core: int, dtype: Any = None) -> ShapedArray:
 
 
 def _batch(x: Any) -> int:
-    return shaped(x).ndim - 2  # type: ignore[no-any-return]
+    return shaped(x).ndim - 2
 
 
 def _checked(failed: Any, *outs: Any) -> list[Any]:
@@ -383,7 +383,7 @@ def _gees(x: Any, *, compute_schur_vectors: bool, **_: Any) -> list[Any]:
     count = _aval(x, dtype=dtypes.int32)
     values = [_aval(x, n)] * (1 if dtypes.is_complex(shaped(x).dtype) else 2)
     attributes = {"mode": _char("V" if compute_schur_vectors else "N"), "sort": _char("N")}
-    t, z, *_, info = solver_call(
+    results = solver_call(
         _routine(x, "gees"),
         [x],
         [shaped(x), shaped(x), *values, count, count],
@@ -391,7 +391,8 @@ def _gees(x: Any, *, compute_schur_vectors: bool, **_: Any) -> list[Any]:
         batch=_batch(x),
         aliases=[(0, 0)],
     )
-    return _checked(_nonzero(info), t, *([z] if compute_schur_vectors else []))
+    matrices = results[: 1 + compute_schur_vectors]
+    return _checked(_nonzero(results[-1]), *matrices)
 
 
 def _gehrd(x: Any) -> list[Any]:

@@ -33,7 +33,7 @@ def solver_call(
       aliases: (operand, result) pairs that share a buffer.
       row_major: whether matrices are handed over row by row; else column by column, as Fortran has them.
     """
-    return solver_call_p.bind(  # type: ignore[no-any-return]
+    return solver_call_p.bind(
         *operands,
         target=target,
         out_avals=tuple(out_avals),

@@ -107,7 +107,13 @@ def _convert(eqn: Any, x: Any) -> Any:
 @rule("reduce_precision")
 def _reduce_precision(eqn: Any, x: Any) -> Any:
     kept = (eqn.params["exponent_bits"], eqn.params["mantissa_bits"])
-    return x.astype({(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}[kept])
+    named = {(5, 10): "float16", (8, 7): "bfloat16", (8, 23): "float32", (11, 52): "float64"}.get(kept)
+    if named is not None:
+        return x.astype(named)
+    assert kept[0] == 11  # the exponents of float64: only the mantissa is rounded, half to even
+    mantissa, exponent = np.frexp(x)
+    scale = 2.0 ** (kept[1] + 1)
+    return np.ldexp(np.rint(mantissa * scale) / scale, exponent)
 
 
 # -- shapes ----------------------------------------------------------------------------------------------------------

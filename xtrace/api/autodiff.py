@@ -258,8 +258,8 @@ def _without_tracers(aux: Any, lin: Linearized) -> Any:
 def _raise_not_scalar(outs: list[Any], out_tree: Any, fun: Any, name: str) -> None:
     if len(outs) == 1 and not pytree.treedef_is_leaf(out_tree):
         raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output of {signature.fun_name(fun)} was a container of "
-            f"one array, {out_tree}. Return the array itself."
+            f"Gradient only defined for scalar-output functions. Output of {signature.fun_name(fun)} was a container "
+            f"of one array, {out_tree}. Return the array itself."
         )
     if len(outs) == 1:
         shape = shaped(outs[0]).shape

@@ -206,14 +206,12 @@ def write(ref: Ref, value: Any) -> None:
     """Replace the whole value by one of the same type."""
     cell, keeper = holder(ref)
     if isinstance(value, Tracer):
-        trace = current.trace
+        trace: Any = current.trace
         while trace is not keeper and trace is not None:
             if getattr(value, "_trace", None) is trace:
-                if ref.kind is not None and hasattr(value, "primal"):  # no_grad
-                    value = value.primal
-                    trace = trace.parent
-                    continue
-                raise ValueError(_too_deep(ref, trace))
+                if ref.kind is None or not hasattr(value, "primal"):
+                    raise ValueError(_too_deep(ref, trace))
+                value = value.primal  # no_grad
             trace = trace.parent
     cell.value = value
     cell.written = True

@@ -30,7 +30,7 @@ class Backward(tuple):
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _ROOT = os.path.dirname(_PACKAGE[:-1]) + os.sep
 #: Folders whose frames are ours. In a checkout, lowering and runtime lie beside the package.
-_OWN_FOLDERS = (_PACKAGE, _ROOT + "lowering" + os.sep, _ROOT + "runtime" + os.sep)
+_OWN_FOLDERS: tuple[str, ...] = (_PACKAGE, _ROOT + "lowering" + os.sep, _ROOT + "runtime" + os.sep)
 _STDLIB_HELPERS = tuple(os.sep + name for name in ("functools.py", "contextlib.py"))
 
 #: File name -> whether it is one of ours. Keyed by name: strings cache their hash, code objects don't.

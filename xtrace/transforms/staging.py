@@ -277,7 +277,8 @@ def trace_to_jaxpr(
 def _stray_write(ref: refs.Ref, trace: StagingTrace) -> ValueError:
     return ValueError(
         f"a mutable array reference of type {ref.aval} was written to in {trace.origin()}, from where its value "
-        "can't be carried out: a derivative or batching rule of a function inside a loop or another compiled call wrote to it. "
+        "can't be carried out: a derivative or batching rule of a function inside a loop or another compiled call "
+        "wrote to it. "
         "Return the value from the function, or differentiate outside of that call."
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from xtrace.core import dtypes, errors, functions, pytree, source
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var
+from xtrace.core.jaxpr import DebugInfo, Jaxpr, Var
 from xtrace.core.primitive import aval_of, shaped
 from xtrace.core.refs import Ref, cannot_return
 from xtrace.core.trace import Tracer, use_trace
@@ -210,32 +210,6 @@ def widened_carry(before: Sequence[ShapedArray], after: Sequence[ShapedArray]) -
         else:
             wider.append(a)
     return None if all([w is a for w, a in zip(wider, before)]) else wider
-
-
-def with_carry(body: Body, avals: Sequence[ShapedArray]) -> Body:
-    """`body` with the carry types `avals`, which differ from its own in weak type alone: it isn't traced again."""
-    jaxpr = body.jaxpr.memo(("carry", tuple(avals)), lambda: _with_carry(body.jaxpr, len(body.consts), avals))
-    return Body(jaxpr, body.consts, body.out_tree, body.written)
-
-
-def _with_carry(jaxpr: Jaxpr, first: int, avals: Sequence[ShapedArray]) -> Jaxpr:
-    invars, outvars = list(jaxpr.invars), list(jaxpr.outvars)
-    before, after = [], []
-    for i, aval in enumerate(avals):
-        old = invars[first + i]
-        if old.aval is not aval:
-            invars[first + i] = Var(aval)
-            before.append(_conversion(invars[first + i], old))
-        if outvars[i].aval is not aval and same_type(outvars[i].aval, aval):
-            new = Var(aval)
-            after.append(_conversion(outvars[i], new))
-            outvars[i] = new
-    return Jaxpr([], invars, outvars, [*before, *jaxpr.eqns, *after], jaxpr.effects, jaxpr.debug_info)
-
-
-def _conversion(old: Any, new: Var) -> JaxprEqn:
-    params = dict(new_dtype=new.aval.dtype, weak_type=new.aval.weak_type, sharding=None)
-    return JaxprEqn(shapes.convert_element_type_p, [old], [new], params)
 
 
 def cast(x: Any, aval: ShapedArray) -> Any:

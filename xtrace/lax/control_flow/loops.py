@@ -138,7 +138,8 @@ def fori_loop(
     for name, aval in (("lower", low), ("upper", high)):
         if dtypes.kind(aval.dtype) not in "iuf":
             raise TypeError(
-                f"lower and upper arguments to fori_loop must be numbers to count with, but {name} is of type {aval.dtype}."
+                f"lower and upper arguments to fori_loop must be numbers to count with, but {name} is of "
+                f"type {aval.dtype}."
             )
         if aval.shape:
             raise TypeError(

@@ -95,7 +95,7 @@ def run_scan(
     avals = [shaped(x) for x in carry]
     x_avals = [a.update(shape=a.shape[1:]) for a in [shaped(x) for x in x_leaves]]
     n_carry = len(carry)
-    while True:  # weakly typed carries take the dtypes that the body returns, until that changes nothing
+    while True:  # weakly typed carries take the types that the body returns, until that changes nothing
         body = common.stage(owner, what, f, in_tree, (*avals, *x_avals), common.carry_finish(0, avals))
         out_carry_tree, y_tree = _pair(what, owner, body)
         if out_carry_tree != carry_tree:
@@ -103,11 +103,7 @@ def run_scan(
         wider = common.widened_carry(avals, body.out_avals[:n_carry])
         if wider is None:
             break
-        changed = any([w.dtype != a.dtype for w, a in zip(wider, avals)])
         avals = wider
-        if not changed:
-            body = common.with_carry(body, avals)
-            break
     carried = body.out_avals[: out_carry_tree.num_leaves]
     if what == "fori_loop":
         # The index in front is ours: the user's carry is what follows it.
