@@ -217,7 +217,7 @@ def write(ref: Ref, value: Any) -> None:
     cell.written = True
 
 
-def _too_deep(ref: Ref, trace: Trace) -> str:
+def _too_deep(ref: Ref, trace: Any) -> str:
     kind = type(trace).__name__
     if kind == "BatchTrace":
         return (
