@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _SHARDED = "sharded execution is not there yet"
 _PROCESSES = "programs of several processes are not there yet"
-_LINALG = "its family of operations is not there yet"
+_FAMILY = "its family of operations is not there yet"
 _IMPLEMENTATION = "part of how JAX is built, of which nothing corresponds to it here"
 _OTHER_PROJECT = "a language or system of its own"
 
@@ -36,15 +36,9 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
     "jax.extend": {"lowering": _IMPLEMENTATION, "pallas": _OTHER_PROJECT, "xla": _IMPLEMENTATION},
     "jax.extend.core.primitives": {
-        **dict.fromkeys(
-            (
-                "cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p triangular_solve_p "
-                "tridiagonal_p tridiagonal_solve_p fft_p approx_top_k_p"
-            ).split(),
-            _LINALG,
-        ),
+        **dict.fromkeys("fft_p approx_top_k_p".split(), _FAMILY),
         **dict.fromkeys("after_all_p create_token_p".split(), "tokens are values of lowered programs only"),
-        **dict.fromkeys("empty2_p get_p swap_p".split(), "mutable references are not there yet"),
+        **dict.fromkeys("empty2_p get_p swap_p".split(), "a mutable reference shows in jaxprs as its values"),
         "sharding_constraint_p": _SHARDED,
     },
     "jax.extend.mlir": {"lower_with_sharding_in_types": _IMPLEMENTATION},
