@@ -355,7 +355,9 @@ def vjp(
 
 
 def _check_tangent(name: str, p: Any, t: Any) -> Any:
-    """The tangent of one leaf, Zero for float0. Raises TypeError where it doesn't fit its primal."""
+    """The tangent of one leaf, weakly typed if its primal is; Zero for float0. Raises TypeError where it doesn't fit."""
+    from xtrace.lax import shapes
+
     wanted = shaped(p).tangent()
     if wanted.dtype == dtypes.float0:
         if getattr(t, "dtype", None) != dtypes.float0:
@@ -379,7 +381,7 @@ def _check_tangent(name: str, p: Any, t: Any) -> Any:
             f"{name} called with different primal and tangent shapes; got primal shape {wanted.shape} and tangent "
             f"shape {got.shape}"
         )
-    return t
+    return shapes.convert(t, wanted.dtype, True) if wanted.weak_type and not got.weak_type else t
 
 
 def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -547,7 +549,8 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
         aval = shaped(x)
         rows = np.zeros((total, n), aval.dtype)
         rows[start : start + n] = np.eye(n, dtype=aval.dtype)
-        out.append(shapes.reshape(rows.reshape((total, *aval.shape)), (total, *aval.shape)))
+        rows = shapes.reshape(rows.reshape((total, *aval.shape)), (total, *aval.shape))
+        out.append(shapes.convert(rows, aval.dtype, aval.weak_type))
         start += n
     return out
 

@@ -307,7 +307,7 @@ def _export_traced(traced: Any, platforms: Any, disabled: Sequence[DisabledSafet
         in_tree=traced.in_tree,
         in_avals=tuple([a.strong() for a in jaxpr.in_avals]),
         out_tree=traced.out_tree,
-        out_avals=tuple([a.strong() for a in jaxpr.out_avals]),
+        out_avals=tuple(jaxpr.out_avals),
         _in_named_shardings=tuple(ins),
         _out_named_shardings=tuple(outs),
         in_shardings_hlo=(None,) * n_in,

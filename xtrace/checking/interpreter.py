@@ -20,7 +20,7 @@ from xtrace.checking.errors import (
 )
 from xtrace.core import dtypes, source
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, eval_jaxpr, subjaxprs
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, as_array, shaped
 from xtrace.core.trace import Tracer, current, use_trace
 from xtrace.lax import checks, elementwise, gathers, joining, scatters, shapes, slicing
 from xtrace.lax.control_flow import common, conditionals, loops, scans
@@ -57,7 +57,7 @@ def run(jaxpr: Jaxpr, consts: Sequence[Any], enabled: Enabled, args: Sequence[An
     outer = current.position
     try:
         for eqn in jaxpr.eqns:
-            values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            values = [v.operand if type(v) is Literal else env[v] for v in eqn.invars]
             if eqn.position is not None:
                 current.position = eqn.position
             rule = _RULES.get(eqn.primitive, _default)
@@ -65,7 +65,7 @@ def run(jaxpr: Jaxpr, consts: Sequence[Any], enabled: Enabled, args: Sequence[An
             env.update(zip(eqn.outvars, outs))
     finally:
         current.position = outer
-    return error, [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    return error, [v.operand if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
 def checked(jaxpr: Jaxpr, enabled: Enabled) -> Checked:
@@ -357,7 +357,7 @@ def _custom_jvp(error: Error, enabled: Enabled, eqn: JaxprEqn, values: list[Any]
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         custom._check_consts(tangents[:lead], "custom_jvp", params["name"])
-        outs, out_tangents = params["jvp"](primals[lead:], tangents[lead:])
+        outs, out_tangents = params["jvp"]([as_array(p) for p in primals[lead:]], tangents[lead:])
         front = fun.no_error()
         return [*front, *outs], [*[zero_tangent(x) for x in front], *out_tangents]
 
@@ -376,7 +376,7 @@ def _custom_vjp(error: Error, enabled: Enabled, eqn: JaxprEqn, values: list[Any]
     def fwd(primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
         if any(perturbed[:lead]):
             custom._check_consts([None], "custom_vjp", params["name"])
-        outs, residuals, info = params["fwd"](primals[lead:], tuple(perturbed[lead:]))
+        outs, residuals, info = params["fwd"]([as_array(p) for p in primals[lead:]], tuple(perturbed[lead:]))
         return [*fun.no_error(), *outs], residuals, info
 
     def bwd(info: Any, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:

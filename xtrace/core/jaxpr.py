@@ -47,6 +47,15 @@ class Literal:
         self.val = val
         self.aval = aval
 
+    @property
+    def operand(self) -> Any:
+        """The scalar to bind again: a Python number where the literal is weakly typed, for a NumPy scalar never is."""
+        if not self.aval.weak_type or self.aval.dtype.kind not in "ifc":
+            return self.val
+        number = self.val.item()
+        # Written under another x64 setting, the number would have another type.
+        return number if dtypes.canonicalize(dtypes.PYTHON_SCALARS[type(number)]) == self.aval.dtype else self.val
+
     def __repr__(self) -> str:
         return f"Literal({self.val})"
 
@@ -298,7 +307,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     outer, scopes = current.position, current.name_stack
     try:
         for eqn in jaxpr.eqns:
-            values = [v.val if type(v) is Literal else env[v] for v in eqn.invars]
+            values = [v.operand if type(v) is Literal else env[v] for v in eqn.invars]
             if eqn.position is not None:
                 current.position = eqn.position  # what is recorded for this equation belongs to its line
             if eqn.name_stack:
@@ -313,7 +322,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     finally:
         current.position = outer
         current.name_stack = scopes
-    return [v.val if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    return [v.operand if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
 
 def subjaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:

@@ -50,6 +50,11 @@ def as_array(x: Any) -> Any:
     return x if current.trace is not None else _place(x, aval)
 
 
+def placed(x: Any) -> Any:
+    """`x` as an array on the device or tracer, under a trace too: what a number with a number must not compute."""
+    return x if getattr(x, "aval", None) is not None else _place(x, aval_of(x))
+
+
 @functools.cache
 def _scalar(value: Any, aval: ShapedArray, x64: bool) -> Any:
     if aval.weak_type:

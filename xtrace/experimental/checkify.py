@@ -29,7 +29,7 @@ from xtrace.checking.errors import (
 from xtrace.core import dtypes, pytree, source
 from xtrace.core.functions import code_of, fun_name
 from xtrace.core.jaxpr import DebugInfo
-from xtrace.core.primitive import aval_of, shaped
+from xtrace.core.primitive import as_array, aval_of, shaped
 from xtrace.core.trace import Tracer
 from xtrace.lax import bitwise
 from xtrace.runtime.jaxlib_api import ArrayImpl
@@ -105,7 +105,7 @@ def checkify(f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_chec
         info = DebugInfo(fun_name(f), "checkify", code=code_of(f))
         jaxpr = trace_to_jaxpr(flat, (), info)
         error, outs = interpreter.run(jaxpr, jaxpr.consts, enabled, ())
-        return error, trees[0].unflatten(outs)
+        return error, trees[0].unflatten([as_array(o) for o in outs])
 
     return checked
 

@@ -127,7 +127,7 @@ def _by_derivative(
 
 def _times(number: float, x: Any) -> Any:
     """`x` times a Python number, in the dtype of `x`."""
-    return x if number == 1 else el.mul(x, shapes.full(shaped(x).shape, number, shaped(x).dtype))
+    return x if number == 1 else el.mul(x, el.filled_like(x, number))
 
 
 # -- recurrences: (primitive, order, *polynomials, **params) -> polynomial ---------------------------------------------
@@ -341,7 +341,7 @@ def jet(
             aval = shaped(o)
             lists.append([shapes.full(aval.shape, 0, aval.dtype)] * order)
         else:
-            lists.append([_times(fact(k), c) if factorial_scaled else c for k, c in enumerate(terms, 1)])
+            lists.append([as_array(_times(fact(k), c) if factorial_scaled else c) for k, c in enumerate(terms, 1)])
     return out_tree.unflatten([as_array(o) for o, _ in pairs]), out_tree.unflatten(lists)
 
 
@@ -368,7 +368,7 @@ def _columns(i: int, primal: Any, terms: Any, factorial_scaled: bool) -> list[li
                 raise ValueError(
                     f"jet: term {k} of argument {i} has shape {shaped(row[n]).shape}, the argument {aval.shape}."
                 )
-            c = shapes.convert(row[n], aval.dtype, False)
+            c = shapes.convert(row[n], aval.dtype, aval.weak_type)
             column.append(_times(1 / fact(k), c) if factorial_scaled else c)
         columns.append(column)
     return columns

@@ -11,7 +11,7 @@ import numpy as np
 from xtrace.core import dtypes, errors, pytree, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo
-from xtrace.core.primitive import as_array, shaped
+from xtrace.core.primitive import as_array, placed, shaped
 from xtrace.core.refs import Ref
 from xtrace.core.trace import Tracer, current
 from xtrace.lax.identities import stop_gradient
@@ -54,7 +54,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of `val`: an array, or with `symbolic_zeros` a SymbolicZero."""
     zero = Zero(shaped(val).tangent())
-    return zero if symbolic_zeros else instantiate(zero)
+    return zero if symbolic_zeros else as_array(instantiate(zero))
 
 
 def positional_arguments(
@@ -598,6 +598,9 @@ class _ReverseBackward(_FlatRule):
     def __call__(self, info: _Residuals, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         if not self.symbolic_zeros:
             cotangents = [_array(instantiate(c)) for c in cotangents]
+            if not any([isinstance(x, Tracer) for x in (*residuals, *cotangents)]):
+                # Under a trace scalars stay numbers, for they become literals; but Python's 1.0 / 0.0 is an error.
+                cotangents = [c if getattr(c, "dtype", None) == dtypes.float0 else placed(c) for c in cotangents]
         with logs.into(None):  # derivatives that the rule itself takes log nothing
             result = self.rule(*self.fixed, info.unflatten(residuals), self.call.out_tree.unflatten(cotangents))
         if self.logs:

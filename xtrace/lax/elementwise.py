@@ -48,9 +48,9 @@ def scalar_like(x: Any, value: Any) -> Any:
     return scalar_of(value, shaped(x))
 
 
-def filled_like(x: Any, value: Any) -> Any:
-    """`value`, a constant of a rule, as an array of the shape and dtype of `x`."""
-    aval = shaped(x)
+def filled_like(x: Any, value: Any, weak: bool = True) -> Any:
+    """`value`, a constant of a rule, as an array of the shape and dtype of `x`; with `weak`, weakly typed if `x` is."""
+    aval = shaped(x) if weak else shaped(x).strong()
     scalar = scalar_of(value, aval)
     if not aval.shape:
         return scalar

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.core import dtypes
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, scalar_of, shaped
 from xtrace.lax import comparisons, identities, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import shapes as _shapes
@@ -48,6 +48,11 @@ from xtrace.lax.rules import is_linear, linear_in, unbroadcast
 from xtrace.transforms.zeros import zero_tangent
 
 Rule = Callable[..., Any]
+
+
+def _strong_like(x: Any, value: Any) -> Any:
+    """`value` as a scalar of the dtype of `x` that is not weakly typed: neither is then what is computed with it."""
+    return scalar_of(value, shaped(x).strong())
 
 
 def _one_where(mask: Any, x: Any) -> Any:
@@ -108,7 +113,7 @@ def _integer_pow(t: Any, out: Any, x: Any, *, y: int) -> Any:
 
 def _pow_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     if dtypes.is_inexact(shaped(y).dtype):
-        return mul(t, mul(y, pow_(x, sub(y, scalar_like(y, 1)))))
+        return mul(t, mul(y, pow_(x, sub(y, _strong_like(y, 1)))))
     y = _shapes.convert_element_type(y, shaped(x).dtype)
     at_zero = comparisons.eq(y, scalar_like(y, 0))
     slope = mul(_one_where(at_zero, y), pow_(x, sub(y, scalar_like(y, 1))))
@@ -132,7 +137,7 @@ def _shared(above: Primitive) -> Rule:
     def rule(t: Any, out: Any, x: Any, y: Any) -> Any:
         # Complex numbers have no `above`; they are compared with the result.
         chosen = comparisons.eq(out, x) if dtypes.is_complex(shaped(out).dtype) else above.bind(x, y)
-        one, half, zero = [filled_like(out, v) for v in (1.0, 0.5, 0.0)]
+        one, half, zero = [filled_like(out, v, weak=False) for v in (1.0, 0.5, 0.0)]
         return mul(t, selection.select_n(comparisons.eq(x, y), selection.select_n(chosen, zero, one), half))
 
     return rule
@@ -147,11 +152,11 @@ _min = _shared(el.lt_p)
 
 
 def _real_transpose(ct: Any, x: Any) -> list[Any]:
-    return [complex_(ct, scalar_like(ct, 0))]
+    return [complex_(ct, _strong_like(ct, 0))]
 
 
 def _imag_transpose(ct: Any, x: Any) -> list[Any]:
-    return [complex_(scalar_like(ct, 0), neg(ct))]
+    return [complex_(_strong_like(ct, 0), neg(ct))]
 
 
 def _conj_transpose(ct: Any, x: Any, *, input_dtype: Any) -> list[Any]:

@@ -10,3 +10,5 @@ call_exported_p = Primitive(
     "call_exported", lambda *avals, exported: [a for a in exported.out_avals if a.dtype != dtypes.float0]
 )
 call_exported_p.multiple_results = True
+#: The program takes random keys as the words they are stored as, and so does the call.
+call_exported_p.takes_extended = True

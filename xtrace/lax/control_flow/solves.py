@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from xtrace.core import functions
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, as_array, shaped
 from xtrace.core.trace import current, use_trace
 from xtrace.lax import elementwise
 from xtrace.lax.control_flow import common
@@ -129,7 +129,7 @@ def custom_root(
     wrapped = custom_jvp(root)
     wrapped.defjvp(root_jvp, symbolic_zeros=True)
     outs = wrapped(*equation.consts, *solver.consts, *step.consts, *guess)
-    return solver.out_tree.unflatten(outs)
+    return solver.out_tree.unflatten([as_array(o) for o in outs])
 
 
 def _parts(args: Sequence[Any], lengths: Sequence[int]) -> list[list[Any]]:
