@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import xtrace as xt
@@ -83,3 +84,23 @@ def test_flattened_prefixes():
     full = xt.tree.structure((0, [0, 0], {"a": 0}))
     leaves, prefix = xt.tree.flatten((1, 2, 3))
     assert broadcast_flattened_prefix_with_treedef(leaves, prefix, full) == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["pargmin", "pargmax"])
+def test_arguments_of_extremes_along_a_mapped_axis(name):
+    from xtrace.compat._src.lax import parallel
+
+    x = np.array([[3.0, 1.0, 2.0], [3.0, 0.0, 5.0], [1.0, 4.0, 5.0]], np.float32)
+    got = xt.vmap(lambda r: getattr(parallel, name)(r, "i"), axis_name="i", out_axes=None)(x)
+    np.testing.assert_array_equal(got, getattr(np, name[1:])(x, axis=0))
+
+
+def test_windows_of_maxima():
+    from xtrace.compat._src.lax import windowed_reductions as wr
+
+    x, pads = np.array([1.0, 5.0, 2.0, 4.0], np.float32), ((0, 0),)
+    got = wr._select_and_scatter_add(np.array([10.0, 20.0], np.float32), x, xt.lax.ge_p, (2,), (2,), pads)
+    np.testing.assert_array_equal(got, [0, 10, 0, 20])
+    tangents = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    got = wr._select_and_gather_add(tangents, x, xt.lax.ge_p, (2,), (2,), pads, (1,), (1,))
+    np.testing.assert_allclose(got, [0.2, 0.4], rtol=1e-6)
