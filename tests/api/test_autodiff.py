@@ -271,3 +271,9 @@ def test_a_container_around_the_scalar_is_no_scalar(wrap):
         xt.grad(wrap)(1.0)
     with pytest.raises(TypeError, match="scalar-output functions"):
         xt.value_and_grad(lambda a: (wrap(a), 1), has_aux=True)(1.0)
+
+
+@pytest.mark.parametrize("fun", [lambda a, b: a * b, lambda a, b: (a + b) * a, lambda a, b: a / b])
+def test_linear_transpose_of_what_is_not_linear_names_the_operation_and_the_line(fun):
+    with pytest.raises(TypeError, match=r"is not linear in its arguments: it applies (mul|div) .*test_autodiff.py:\d+"):
+        xt.linear_transpose(fun, 1.0, 1.0)

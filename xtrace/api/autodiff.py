@@ -494,11 +494,35 @@ class _Typed:
         self.aval = aval
 
 
+#: Operations that are linear in each operand, but not in two together; of div the second is none that it is linear in.
+_PRODUCTS = frozenset(["mul", "dot_general", "conv_general_dilated"])
+
+
+class _LinearOnly(Tape):
+    """A tape of a function that its caller says is linear: a product of two of its arguments shows that it isn't."""
+
+    __slots__ = ("name",)
+
+    def record(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        product = primitive.name in _PRODUCTS and all([self.owns(a) for a in args])
+        if product or primitive.name == "div" and self.owns(args[1]):
+            raise TypeError(
+                f"linear_transpose: {self.name} is not linear in its arguments: it applies {primitive.name} to "
+                f"{'two values that depend on them' if product else 'a divisor that depends on them'}, at "
+                f"{source.describe(source.here(2))}. Close over what is to be held constant, or use vjp for the "
+                "derivative of a function that isn't linear."
+            )
+        return super().record(primitive, args, params)
+
+
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
     """The transpose of a function that is linear: maps cotangents of its output to cotangents of its inputs.
 
     Args:
       fun: a linear function. primals: arrays or ShapeDtypeStructs of the argument types.
+
+    Raises:
+      TypeError: `fun` multiplies two of its arguments, or divides by one.
 
     >>> import xtrace as xt
     >>> transposed = xt.linear_transpose(lambda x: 3.0 * x, 1.0)
@@ -513,9 +537,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
                 "linear_transpose only supports [float or complex -> float or complex] functions; got an input of "
                 f"type {a.str_short()}"
             )
-    tape = Tape(current.trace)
+    tape = _LinearOnly(current.trace)
+    tape.name = signature.fun_name(fun)
     values = [tape.new_value(a) for a in avals]
-    flat, out_trees = _flat_function(fun, tree, signature.fun_name(fun), "linear_transpose")
+    flat, out_trees = _flat_function(fun, tree, tape.name, "linear_transpose")
     with use_trace(tape):
         outs = flat(*values)
     out_avals = [shaped(o) for o in outs]
