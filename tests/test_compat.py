@@ -104,3 +104,10 @@ def test_windows_of_maxima():
     tangents = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
     got = wr._select_and_gather_add(tangents, x, xt.lax.ge_p, (2,), (2,), pads, (1,), (1,))
     np.testing.assert_allclose(got, [0.2, 0.4], rtol=1e-6)
+
+
+def test_weak_types_are_told():
+    from xtrace.compat._src import dtypes
+
+    assert dtypes.is_weakly_typed(1.0) and not dtypes.is_weakly_typed(np.float32(1))
+    assert xt.jit(lambda x: x + dtypes.is_weakly_typed(x))(1.0) == 2.0
