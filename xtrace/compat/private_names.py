@@ -128,6 +128,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "apply_primitive": "interpreters.xla.apply_primitive",
     },
     "dtypes": {
+        "is_weakly_typed": "compat.values.is_weakly_typed",
         "DType": "numpy.dtype",
         "dtype": "lax.dtype",
         "primal_tangent_dtype": "experimental.primal_tangent_dtype",
