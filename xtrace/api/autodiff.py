@@ -355,7 +355,7 @@ def vjp(
 
 
 def _check_tangent(name: str, p: Any, t: Any) -> Any:
-    """The tangent of one leaf, weakly typed if its primal is; Zero for float0. Raises TypeError where it doesn't fit."""
+    """The tangent of one leaf, weak if its primal is; Zero for float0. Raises TypeError where it doesn't fit."""
     from xtrace.lax import shapes
 
     wanted = shaped(p).tangent()
