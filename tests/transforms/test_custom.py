@@ -517,3 +517,22 @@ def test_custom_gradient_logs():
     (ct,), logs = xt.vjp(f, 1.0)[1].with_logs(2.0)
     np.testing.assert_allclose(ct, 2 * np.cos(1.0), rtol=1e-6)
     assert float(logs["g"]) == 2.0
+
+
+def _closes_over(w, kind):
+    """A function with a custom rule that closes over `w`, which it doesn't know to be differentiated."""
+    if kind == "jvp":
+        f = xt.custom_jvp(lambda a: a * w.sum())
+        f.defjvp(lambda primals, tangents: (f(primals[0]), tangents[0] * w.sum()))
+    else:
+        f = xt.custom_vjp(lambda a: a * w.sum())
+        f.defvjp(lambda a: (f(a), None), lambda _, g: (g * w.sum(),))
+    return f(2.0)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_a_rule_that_closes_over_a_differentiated_value_is_told_to_take_it_as_argument(kind):
+    with pytest.raises(
+        xt.errors.UnexpectedTracerError, match="closes over a value(.|\n)*pass the value as an argument"
+    ):
+        xt.grad(lambda w: _closes_over(w, kind))(np.ones(3, np.float32))

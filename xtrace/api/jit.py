@@ -11,13 +11,14 @@ from typing import Any
 from xtrace.api import explaining, stages
 from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import config, functions, monitoring, pytree, pytree_prefixes, signature, source
+from xtrace.core.errors import UnexpectedTracerError
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import dispatch, jaxlib_api
 from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
 from xtrace.transforms import refs
 from xtrace.transforms.call import jit_p
-from xtrace.transforms.staging import check_alive, closed_call_operands, trace_to_jaxpr
+from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
 
 _registry = pytree.default_registry
 _flatten = _registry.flatten
@@ -264,8 +265,8 @@ class JitFunction:
         call = self.parse(args, kwargs)
         if not tracing:
             for x in call.leaves:
-                if isinstance(x, Tracer):
-                    check_alive(x)
+                if isinstance(x, Tracer):  # its trace is over, or set aside: a custom rule's closed-over value
+                    raise UnexpectedTracerError(x)
                 elif type(x) is ShapeDtypeStruct:
                     raise TypeError(
                         f"{self.name} was called with a ShapeDtypeStruct, which has no values: call it with arrays, or "
