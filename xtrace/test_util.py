@@ -21,7 +21,12 @@ _TOLERANCE_OF_SMALL_FLOATS = 1e-1
 
 
 def _is_inexact(x: Any) -> bool:
-    return dtypes.kind(np.asarray(x).dtype) in "fc"
+    return dtypes.is_inexact(np.asarray(x).dtype)
+
+
+def _wide(*values: np.ndarray) -> Any:
+    """The double precision dtype in which arrays are compared: complex if one of them is."""
+    return np.complex128 if any([dtypes.kind(v.dtype) == "c" for v in values]) else np.float64
 
 
 def _tolerance(given: Any, *values: Any) -> float:
@@ -47,7 +52,7 @@ def _compare(actual: Any, desired: Any, atol: Any, rtol: Any, message: str) -> N
             if a.dtype != d.dtype and np.any(a if d.dtype == dtypes.float0 else d):
                 raise AssertionError(f"{message}: a value of type float0 is compared with one that is not zero")
             continue
-        wide = np.complex128 if "c" in (dtypes.kind(a.dtype), dtypes.kind(d.dtype)) else np.float64
+        wide = _wide(a, d)
         np.testing.assert_allclose(
             a.astype(wide),
             d.astype(wide),
@@ -83,7 +88,7 @@ def _numerical_jvp(f: Callable[..., Any], primals: Any, tangents: Any, step: flo
         p, m = np.asarray(p), np.asarray(m)
         if not _is_inexact(p):
             return np.zeros(p.shape, dtypes.float0)
-        wide = np.complex128 if dtypes.kind(p.dtype) == "c" else np.float64
+        wide = _wide(p)
         return ((p.astype(wide) - m.astype(wide)) / (2 * step)).astype(p.dtype)
 
     return pytree.tree_map(slope, ahead, behind)
@@ -95,7 +100,7 @@ def _inner(x: Any, y: Any) -> Any:
     for a, b in zip(pytree.tree_leaves(x), pytree.tree_leaves(y)):
         a, b = np.asarray(a), np.asarray(b)
         if dtypes.float0 not in (a.dtype, b.dtype):
-            wide = np.complex128 if "c" in (dtypes.kind(a.dtype), dtypes.kind(b.dtype)) else np.float64
+            wide = _wide(a, b)
             total = total + np.sum(a.astype(wide) * b.astype(wide))
     return np.real(total)
 

@@ -54,13 +54,17 @@ class Case:
         return tuple([self.points[k][i] for i in self.moving])
 
     def with_moving(self, k: int) -> Callable[..., list[Any]]:
-        """The inexact results as a function of the operands that are differentiated."""
+        """The inexact results at a point as a function of the operands that are differentiated."""
+        return self.of_moving(self.points[k])
+
+    def of_moving(self, operands: Any, fun: Callable[..., Any] | None = None) -> Callable[..., list[Any]]:
+        """The inexact results of `fun` as a function of the operands that are differentiated, the others given."""
 
         def call(*moving: Any) -> list[Any]:
-            args = list(self.points[k])
+            args = list(operands)
             for i, x in zip(self.moving, moving):
                 args[i] = x
-            outs = self.fun(*args)
+            outs = (fun or self.fun)(*args)
             return [outs[i] for i in self.smooth]
 
         return call
@@ -88,13 +92,7 @@ class Case:
     @functools.cached_property
     def _derivatives(self) -> Any:
         def both(points: list[Any]) -> Any:
-            def fun(*moving: Any) -> list[Any]:
-                args = list(points)
-                for i, x in zip(self.moving, moving):
-                    args[i] = x
-                outs = self.fun(*args)
-                return [outs[i] for i in self.smooth]
-
+            fun = self.of_moving(points)
             at = tuple([points[i] for i in self.moving])
             tangents = xt.jvp(fun, at, self.tangents)[1]
             return tangents, self.gradient(lambda *m: self.total(fun(*m)), *at)
@@ -123,11 +121,7 @@ class Case:
 
     def of_batch(self, fun: Callable[..., Any], moving: Any) -> Any:
         """`fun(*points)` where the operands that move are `moving`, and the others those of the batch."""
-        args = self.batch()
-        for i, x in zip(self.moving, moving):
-            args[i] = x
-        outs = fun(*args)
-        return [outs[i] for i in self.smooth]
+        return self.of_moving(self.batch(), fun)(*moving)
 
 
 # -- the table: name -> (case) -> (got, wanted) ----------------------------------------------------------------------
@@ -214,14 +208,8 @@ def _grad_jit(c: Case) -> Any:
 
 def _vmap_grad(c: Case) -> Any:
     def one(fixed: Any, moving: Any) -> Any:
-        def loss(*m: Any) -> Any:
-            args = list(fixed)
-            for i, x in zip(c.moving, m):
-                args[i] = x
-            outs = c.fun(*args)
-            return c.total([outs[i] for i in c.smooth])
-
-        return c.gradient(loss, *moving)
+        fun = c.of_moving(fixed)
+        return c.gradient(lambda *m: c.total(fun(*m)), *moving)
 
     return xt.jit(xt.vmap(one))(c.batch(), tuple(c.moving_batch())), c.stacked(c.slope)
 
@@ -275,14 +263,7 @@ def _jvp_while(c: Case) -> Any:
 
 def _vmap_jvp(c: Case) -> Any:
     def one(fixed: Any, moving: Any) -> Any:
-        def fun(*m: Any) -> Any:
-            args = list(fixed)
-            for i, x in zip(c.moving, m):
-                args[i] = x
-            outs = c.fun(*args)
-            return [outs[i] for i in c.smooth]
-
-        return xt.jvp(fun, moving, c.tangents)[1]
+        return xt.jvp(c.of_moving(fixed), moving, c.tangents)[1]
 
     return xt.jit(xt.vmap(one))(c.batch(), tuple(c.moving_batch())), c.stacked(c.tangent)
 
