@@ -21,7 +21,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "smap": _SHARDED,
         "tools": "command line tools; see the command xtrace",
     },
-    "jax.custom_derivatives": {"remat_opt_p": _IMPLEMENTATION},
     "jax.experimental": {
         "EArray": _IMPLEMENTATION,
         "colocated_python": _PROCESSES,

@@ -11,6 +11,7 @@ from xtrace.lax.custom_functions import (
 )
 from xtrace.lax.linear_calls import linear_call
 from xtrace.transforms.custom import custom_jvp_call_p, custom_vjp_call_p
+from xtrace.transforms.optimized_forward import remat_opt_p
 
 __all__ = [
     "CustomVJPPrimal",
@@ -23,5 +24,6 @@ __all__ = [
     "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
     "linear_call",
+    "remat_opt_p",
     "zero_from_primal",
 ]

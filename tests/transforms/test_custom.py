@@ -536,3 +536,46 @@ def test_a_rule_that_closes_over_a_differentiated_value_is_told_to_take_it_as_ar
         xt.errors.UnexpectedTracerError, match="closes over a value(.|\n)*pass the value as an argument"
     ):
         xt.grad(lambda w: _closes_over(w, kind))(np.ones(3, np.float32))
+
+
+def _tangent_or_sine(**options):
+    """A function whose fwd rule gives another value than the function, so that one sees which of them ran."""
+
+    @xt.custom_vjp
+    def f(x):
+        return el.tan(x)
+
+    f.defvjp(lambda x: (el.sin(x), x), lambda x, g: (el.mul(el.cos(x), g),), **options)
+    return f
+
+
+def test_optimize_remat_runs_the_function_where_nobody_reads_residuals():
+    f = _tangent_or_sine(optimize_remat=True)
+
+    def squared(x):
+        return el.square(xt.checkpoint(f)(x))
+
+    value, slope = np.tan(0.7) ** 2, 2 * np.tan(0.7) * np.cos(0.7)
+    derivative = xt.value_and_grad(squared)
+    for g in (derivative, xt.jit(derivative), lambda x: xt.value_and_grad(xt.jit(squared))(x)):
+        np.testing.assert_allclose(g(0.7), (value, slope), rtol=1e-5)
+    many = np.full(3, 0.7, np.float32)
+    for g in (xt.vmap(derivative), xt.jit(xt.vmap(derivative))):
+        np.testing.assert_allclose(g(many), ([value] * 3, [slope] * 3), rtol=1e-5)
+    np.testing.assert_allclose(xt.jit(lambda x: xt.vjp(f, x)[0])(0.7), np.tan(0.7), rtol=1e-5)
+    looped = xt.value_and_grad(lambda x: xt.lax.scan(lambda c, _: (xt.checkpoint(f)(c), None), x, length=2)[0])
+    np.testing.assert_allclose(looped(0.3)[0], np.tan(np.tan(0.3)), rtol=1e-5)
+
+
+def test_optimize_remat_runs_the_rule_where_residuals_are_read():
+    f = _tangent_or_sine(optimize_remat=True)
+    np.testing.assert_allclose(xt.jit(xt.value_and_grad(f))(0.7), (np.sin(0.7), np.cos(0.7)), rtol=1e-5)
+    plain = _tangent_or_sine()
+    np.testing.assert_allclose(xt.jit(lambda x: xt.vjp(plain, x)[0])(0.7), np.sin(0.7), rtol=1e-5)
+    second = xt.jit(xt.grad(xt.grad(xt.checkpoint(f))))
+    np.testing.assert_allclose(second(0.7), -np.sin(0.7), rtol=1e-5)
+
+
+def test_optimize_remat_and_symbolic_zeros():
+    with pytest.raises(NotImplementedError, match="optimize_remat.*symbolic_zeros"):
+        _tangent_or_sine(optimize_remat=True, symbolic_zeros=True)

@@ -95,6 +95,8 @@ class Primitive:
     on_tape: Callable[..., Any] | None = None
     split_saved: Callable[..., Any] | None = None
     prune: Callable[..., Any] | None = None
+    #: Whether dead code is removed from such an equation when its program is lowered, and not only on request.
+    prunes_where_lowered: bool = False
     lower: Callable[..., Any] | None = None
     #: Set where lowering is one operation without attributes, on operands of the result's shape.
     lower_op: str | None = None

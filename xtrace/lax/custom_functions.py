@@ -16,7 +16,7 @@ from xtrace.core.refs import Ref
 from xtrace.core.trace import Tracer, current
 from xtrace.lax.identities import stop_gradient
 from xtrace.runtime import jaxlib_api
-from xtrace.transforms import logs, refs
+from xtrace.transforms import logs, optimized_forward, refs
 from xtrace.transforms.custom import CustomCall, CustomJVPCall, CustomVJPCall, StagedBody
 from xtrace.transforms.zeros import Zero, instantiate
 
@@ -461,11 +461,16 @@ class custom_vjp(_Rules):
           bwd: `bwd(*nondiff_args, residuals, out_cotangent)` returns a tuple with a cotangent for each argument; None
             stands for zero.
           symbolic_zeros: `fwd` gets CustomVJPPrimal objects, and `bwd` SymbolicZero for cotangents known to be zero.
-          optimize_remat: accepted; residuals that nothing reads are never computed in compiled programs.
+          optimize_remat: in a compiled program that reads the results alone, as the forward pass of `checkpoint` does,
+            the function itself is computed instead of `fwd`. Not to be had together with symbolic_zeros.
         """
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
+        if optimize_remat and symbolic_zeros:
+            raise NotImplementedError(
+                f"custom_vjp function {self.name}: optimize_remat can't go with symbolic_zeros; set one of them"
+            )
         self.logs = False
         self._bodies.clear()
 
@@ -517,15 +522,24 @@ class custom_vjp(_Rules):
 class _ReverseForward(_FlatRule):
     """The user's fwd rule as a flat function (primals, perturbed) -> (outs, residuals, residual structure)."""
 
-    __slots__ = ("nums",)
+    __slots__ = ("nums", "optimize_remat")
 
     def __init__(
-        self, rule: Any, owner: _Rules, tree: Any, fixed: tuple[Any, ...], call: Any, nums: tuple[int, ...]
+        self, rule: Any, owner: custom_vjp, tree: Any, fixed: tuple[Any, ...], call: Any, nums: tuple[int, ...]
     ) -> None:
         super().__init__(rule, owner, tree, fixed, call)
         self.nums = nums
+        self.optimize_remat = owner.optimize_remat
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
+        if self.optimize_remat and current.trace is not None and not self.call.holds_refs:
+            body = self.call.body(primals)
+            if not body.written:
+                return optimized_forward.bind(body, self.fun_name, lambda xs: self.run(xs, perturbed), primals)
+        return self.run(primals, perturbed)
+
+    def run(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any], Any]:
+        """The rule itself, under the current trace."""
         if self.symbolic_zeros:
             primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed)]
         pair = self.rule(*_insert(self.tree.unflatten(primals), self.nums, self.fixed))
