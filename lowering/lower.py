@@ -19,6 +19,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, live_eqns, subjaxprs
 from xtrace.core.primitive import Primitive
+from xtrace.core.sharding_text import mesh_name, mesh_text
 from xtrace.lowering.mlir_context import MLIRContext, mlir_context
 
 _create = ir.Operation.create
@@ -41,6 +42,7 @@ class ModuleBuilder:
         num_partitions: int = 1,
         num_replicas: int = 1,
         devices: Sequence[Any] = (),
+        meshes: dict[Any, str] | None = None,
     ) -> None:
         self.mlir: MLIRContext = mlir_context()
         self.platforms = platforms
@@ -56,6 +58,10 @@ class ModuleBuilder:
         attributes["mhlo.num_partitions"] = mlir.i32(num_partitions)
         attributes["mhlo.num_replicas"] = mlir.i32(num_replicas)
         self.top = ir.InsertionPoint(self.module.body)
+        #: The meshes defined in the module, by their symbols.
+        self.meshes: dict[Any, str] = {}
+        for mesh, symbol in (meshes or {}).items():
+            self._define_mesh(mesh, symbol)
         self.functions: dict[int, tuple[Jaxpr, str]] = {}
         self.function_names: dict[str, int] = {"main": 1}
         #: Functions that lowering rules share, by name and types.
@@ -69,6 +75,18 @@ class ModuleBuilder:
         n = self.function_names.get(name, 0)
         self.function_names[name] = n + 1
         return self.fresh_name(f"{name}_{n - 1}") if n else name
+
+    def mesh_symbol(self, mesh: Any) -> str:
+        """The symbol of a mesh, which is defined if it isn't yet."""
+        found = self.meshes.get(mesh)
+        return found if found is not None else self._define_mesh(mesh, mesh_name(len(self.meshes)))
+
+    def _define_mesh(self, mesh: Any, symbol: str) -> str:
+        # At the front: functions that refer to it may be there already.
+        text = mesh_text(mesh, symbol)
+        ir.InsertionPoint.at_block_begin(self.module.body).insert(ir.Operation.parse(text, context=self.mlir.context))
+        self.meshes[mesh] = symbol
+        return symbol
 
     def function(
         self,
@@ -433,7 +451,7 @@ def lower_jaxpr(
     result_attributes: Sequence[dict[str, str] | None] | None = None,
     num_partitions: int = 1,
     devices: Sequence[Any] = (),
-    mesh_definitions: Sequence[str] = (),
+    meshes: dict[Any, str] | None = None,
     inline_constants: Sequence[Any] = (),
 ) -> tuple[ir.Module, list[Any]]:
     """Lower a jaxpr to a module with the public function `main`; returns it and its keepalives.
@@ -445,18 +463,17 @@ def lower_jaxpr(
     jaxpr: its constvars are arguments of `main` in front of the invars, except the first ones, which take the
     values in `inline_constants`. donated: argument number -> result number whose buffer it may become.
     arg_attributes, result_attributes: attributes (name -> MLIR text) of main's arguments and results.
+    meshes: those that the attributes refer to, with their symbols.
     """
     import xtrace.lowering.rules.all  # noqa: F401  (registers every rule, once)
 
-    builder = ModuleBuilder(name, platforms, num_partitions=num_partitions, devices=devices)
+    builder = ModuleBuilder(name, platforms, num_partitions=num_partitions, devices=devices, meshes=meshes)
     mlir = builder.mlir
     with mlir.context, mlir.unknown:
         n = len(inline_constants)
         outer = jaxpr
         if n:
             outer = Jaxpr(jaxpr.constvars[n:], jaxpr.invars, jaxpr.outvars, jaxpr.eqns, jaxpr.effects, jaxpr.debug_info)
-        for text in mesh_definitions:
-            builder.top.insert(ir.Operation.parse(text, context=mlir.context))
         hidden = len(outer.constvars)
         names = [f"constant {i}" for i in range(hidden)] + list(jaxpr.debug_info.arg_names)
         indexed = len(platforms) > 1

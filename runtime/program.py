@@ -18,6 +18,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
 from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
+from xtrace.core.sharding_text import mesh_text
 from xtrace.runtime import array, backends, compiling, host_calls, jaxlib_api, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
@@ -122,16 +123,16 @@ class LoweredProgram:
         self._body = jaxpr.with_inputs([v for v, _ in (*inline, *hidden)], invars, info)
         self.donated = [False] * len(self.in_avals)
         self._aliases = self._match_donations(list(donated), len(hidden)) if any(donated) else {}
-        meshes: list[str] = []
+        self._meshes: dict[Any, str] = {}
         attributes: list[dict[str, str]] | None = None
         result_attributes: list[dict[str, str]] | None = None
         if arg_shardings is not None:
             kept = [s for s, k in zip(arg_shardings, self.kept) if k]
             outs = out_shardings or [None] * len(self.out_avals)
-            meshes, found = spmd.value_shardings([*kept, *outs], [*[v.aval for v in invars], *self.out_avals])
+            self._meshes, found = spmd.value_shardings([*kept, *outs], [*[v.aval for v in invars], *self.out_avals])
             attributes = [{} for _ in hidden] + found[: len(kept)]
             result_attributes = found[len(kept) :]
-        self._attributes = (meshes, attributes, result_attributes)
+        self._attributes = (attributes, result_attributes)
         self._partitions = arg_shardings[0].num_devices if arg_shardings else 1
         self._devices = tuple(arg_shardings[0]._device_assignment) if arg_shardings else ()
         self._module: Any = None
@@ -164,14 +165,14 @@ class LoweredProgram:
     def _lowered(self, platforms: tuple[str, ...]) -> Any:
         from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
 
-        meshes, attributes, result_attributes = self._attributes
+        attributes, result_attributes = self._attributes
         module, keepalives = lower.lower_jaxpr(
             self._body,
             module_name(self.name),
             platforms,
             donated=self._aliases,
             inline_constants=self._inline,
-            mesh_definitions=meshes,
+            meshes=self._meshes,
             arg_attributes=attributes,
             result_attributes=result_attributes,
             num_partitions=self._partitions,
@@ -184,8 +185,10 @@ class LoweredProgram:
         """What the module depends on besides the jaxpr, as plain values."""
         inline = [np.asarray(c) for c in self._inline]
         hidden = len(self.const_args)
+        meshes = [mesh_text(mesh, name) for mesh, name in self._meshes.items()]
         return (
-            self.name, self.platforms, self.kept, self._aliases, inline, hidden, self._attributes, self._partitions
+            self.name, self.platforms, self.kept, self._aliases, inline, hidden, meshes, self._attributes,
+            self._partitions
         )  # fmt: skip
 
     def _match_donations(self, donated: list[bool], offset: int) -> dict[int, int]:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from xtrace.core.sharding_text import mesh_name, sharding_text
 from xtrace.runtime.jaxlib_api import GSPMDSharding, HloSharding, NamedSharding
 from xtrace.runtime.partition_spec import PartitionSpec
 
@@ -19,24 +20,8 @@ def replicated_like(sharding: Any) -> Any:
     return GSPMDSharding(sharding._internal_device_list, HloSharding.replicate())
 
 
-def mesh_text(mesh: Any, name: str) -> str:
-    """The Shardy definition of a mesh."""
-    axes = ", ".join(f'"{axis}"={size}' for axis, size in mesh.shape.items())
-    return f"sdy.mesh @{name} = <[{axes}]>"
-
-
-def sharding_text(sharding: Any, ndim: int, mesh_name: str) -> str:
-    """The Shardy attribute of a value of rank `ndim`."""
-    entries = list(sharding.spec)[:ndim] + [None] * (ndim - len(sharding.spec))
-    dims = []
-    for entry in entries:
-        axes = () if entry is None else entry if isinstance(entry, tuple) else (entry,)
-        dims.append("{" + ", ".join(f'"{a}"' for a in axes) + "}")
-    return f"#sdy.sharding<@{mesh_name}, [{', '.join(dims)}]>"
-
-
-def value_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
-    """Mesh definitions, and the attributes of each argument or result, for shardings over named meshes.
+def value_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[dict[Any, str], list[dict[str, str]]]:
+    """The names of meshes, and the attributes of each argument or result, for shardings over named meshes.
 
     A sharding of None, or one that no mesh describes, is left to the compiler.
     """
@@ -48,10 +33,10 @@ def value_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[lis
         if sharding is None:
             attributes.append({})
             continue
-        name = names.setdefault(sharding.mesh, f"mesh{len(names) or ''}")
+        name = names.setdefault(sharding.mesh, mesh_name(len(names)))
         attributes.append({"sdy.sharding": sharding_text(sharding, aval.ndim, name)})
     _meshes_seen.extend([mesh for mesh in names if mesh not in _meshes_seen])
-    return [mesh_text(mesh, name) for mesh, name in names.items()], attributes
+    return names, attributes
 
 
 _meshes_seen: list[Any] = []

@@ -38,7 +38,6 @@ ABSENT: dict[str, dict[str, str]] = {
         **dict.fromkeys("fft_p approx_top_k_p".split(), _FAMILY),
         **dict.fromkeys("after_all_p create_token_p".split(), "tokens are values of lowered programs only"),
         **dict.fromkeys("empty2_p get_p swap_p".split(), "a mutable reference shows in jaxprs as its values"),
-        "sharding_constraint_p": _SHARDED,
     },
     "jax.extend.mlir": {"lower_with_sharding_in_types": _IMPLEMENTATION},
     "jax.interpreters": {"traceback_util": _IMPLEMENTATION},

@@ -1,15 +1,20 @@
-"""device_put in programs: on concrete values a transfer, on tracers an equation."""
+"""Where values lie: on concrete values a transfer, on tracers an equation."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from xtrace.core import pytree, pytree_prefixes
+from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.runtime import transfers
-from xtrace.transforms.placement import device_put_p
+from xtrace.runtime.mesh import get_mesh
+from xtrace.runtime.partition_spec import PartitionSpec
+from xtrace.runtime.shardings import NamedSharding, Sharding
+from xtrace.transforms.placement import device_put_p, sharding_constraint_p
 
 device_put_p.impl = lambda x, *, device: transfers.device_put(x, device)
+sharding_constraint_p.impl = lambda x, *, sharding: transfers.device_put(x, sharding)
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -69,3 +74,59 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     if out_shardings is None:
         raise ValueError("reshard needs out_shardings: a NamedSharding, a PartitionSpec, or a tree of them")
     return device_put(xs, out_shardings)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Hold intermediate values of a program to shardings; outside of programs, split arrays so.
+
+    Args:
+      x: an array, or a pytree of them.
+      shardings: a NamedSharding, a PartitionSpec (of the mesh that is set), or a pytree prefix of `x` of them. In
+        a spec, `P.UNCONSTRAINED` leaves a dimension to the compiler.
+
+    Returns:
+      The same values. Their cotangents are held to the same shardings.
+
+    Raises:
+      RuntimeError: a PartitionSpec is given while no mesh is set.
+      ValueError: a sharding is None, or has more dimensions than its array.
+      TypeError: something is no sharding.
+
+    >>> import xtrace as xt
+    >>> mesh = xt.make_mesh((1,), ("x",))
+    >>> f = xt.jit(lambda x: 2 * xt.lax.with_sharding_constraint(x, xt.NamedSharding(mesh, xt.P("x"))))
+    >>> print(f(xt.numpy.ones(4)))
+    [2. 2. 2. 2.]
+    """
+    leaves, tree = pytree.tree_flatten(x)
+    places = pytree_prefixes.flatten_prefix(shardings, tree, "with_sharding_constraint's shardings")
+    outs = []
+    for i, (leaf, place) in enumerate(zip(leaves, places)):
+        sharding = _constraint(place)
+        ndim = shaped(leaf).ndim
+        if len(getattr(sharding, "spec", ())) > ndim:
+            path = pytree.keystr(pytree.tree_flatten_with_path(x)[0][i][0])
+            raise ValueError(
+                f"with_sharding_constraint: x{path} has type {shaped(leaf).str_short()}, of {ndim} dimensions, but "
+                f"its sharding is for at least {len(sharding.spec)}: {sharding}"
+            )
+        outs.append(sharding_constraint_p.bind(leaf, sharding=sharding))
+    return tree.unflatten(outs)
+
+
+def _constraint(place: Any) -> Any:
+    if isinstance(place, PartitionSpec):
+        mesh = get_mesh()
+        if mesh.empty:
+            raise RuntimeError(
+                f"with_sharding_constraint was given {place} while no mesh is set: enter one with "
+                "`with set_mesh(mesh):`, or give a NamedSharding, which has its own"
+            )
+        return NamedSharding(mesh, place)
+    if place is None:
+        raise ValueError(
+            "with_sharding_constraint was given None for a sharding: give a NamedSharding or PartitionSpec"
+        )
+    if not isinstance(place, Sharding):
+        raise TypeError(f"with_sharding_constraint takes NamedShardings and PartitionSpecs; got {place!r}")
+    return place

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from xtrace.core.sharding_text import sharding_text
 from xtrace.lowering.lower import Body
-from xtrace.transforms.placement import device_put_p
+from xtrace.transforms.placement import device_put_p, sharding_constraint_p
 
 
 def _device_put(ctx: Body, eqn: Any, x: Any) -> Any:
@@ -13,3 +14,15 @@ def _device_put(ctx: Body, eqn: Any, x: Any) -> Any:
 
 
 device_put_p.lower = _device_put
+
+
+def _sharding_constraint(ctx: Body, eqn: Any, x: Any) -> Any:
+    sharding = eqn.params["sharding"]
+    if ctx.builder.num_partitions == 1 or getattr(sharding, "spec", None) is None:
+        return x
+    aval = eqn.outvars[0].aval
+    attribute = ctx.mlir.parsed(sharding_text(sharding, aval.ndim, ctx.builder.mesh_symbol(sharding.mesh)))
+    return ctx.op("sdy.sharding_constraint", aval, [x], {"sharding": attribute})
+
+
+sharding_constraint_p.lower = _sharding_constraint

@@ -37,6 +37,7 @@ EXEMPT: dict[str, str] = {
         ],
         "of shapes, not arrays; tested in tests/lax/test_convolutions.py and their doctests",
     ),
+    "lax.with_sharding_constraint": "needs several devices; tested in tests/runtime/sharding_constraint_cases.py",
     "lax.ConvGeneralDilatedDimensionNumbers": "a type for annotations",
     "random.Key": "a type for annotations",
     **dict.fromkeys(

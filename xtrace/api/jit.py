@@ -18,6 +18,7 @@ from xtrace.runtime import dispatch, jaxlib_api
 from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
 from xtrace.transforms import refs
 from xtrace.transforms.call import jit_p
+from xtrace.transforms.placement import constraining_sharding
 from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
 
 _registry = pytree.default_registry
@@ -321,7 +322,10 @@ class JitFunction:
         """Where the call runs, and the shardings that jit was told of."""
         options = self.options
         if options.in_shardings is UNSPECIFIED and options.out_shardings is UNSPECIFIED:
-            return placement_of(call.leaves, options.device)
+            constraint = constraining_sharding(program.jaxpr)
+            if constraint is None or options.device is not None:
+                return placement_of(call.leaves, options.device)
+            return self._constrained(placement_of(call.leaves), constraint, call)
         ins = _spread(
             options.in_shardings,
             pytree.tree_structure(call.in_tree.unflatten(call.avals[: call.in_tree.num_leaves])[0]),
@@ -336,6 +340,17 @@ class JitFunction:
             return placement
         ins = [own if s is None else s for own, s in zip(placement.arg_shardings, ins)]
         return placement._replace(arg_shardings=tuple(ins), out_shardings=tuple(outs))
+
+    def _constrained(self, placement: Placement, constraint: Any, call: Call) -> Placement:
+        """The placement of a program that holds values to the sharding `constraint`."""
+        if not placement.committed:
+            return placement_of(call.leaves, constraint)
+        if set(placement.devices) != constraint.device_set:
+            raise ValueError(
+                f"{self.name} holds values to {constraint}, but its arguments are committed to "
+                f"{[str(d) for d in placement.devices]}. Put them on the devices of the mesh with device_put"
+            )
+        return placement
 
     def executable(self, program: TracedProgram, call: Call) -> Executable:
         placement = self.placement(call, program)

@@ -83,7 +83,13 @@ _MODULES: dict[str, str] = {
         "reduce_window_sum_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p"
     ),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+#: What JAX has here and is defined in another layer: it speaks of meshes, which lax knows nothing of.
+_ELSEWHERE = {
+    "device_put_p": "xtrace.transforms.placement",
+    "sharding_constraint_p": "xtrace.transforms.placement",
+    "with_sharding_constraint": "xtrace.placement",
+}
+_HOME = {name: f"xtrace.lax.{module}" for module, names in _MODULES.items() for name in names.split()} | _ELSEWHERE
 
 __all__ = sorted(_HOME)
 
@@ -91,7 +97,7 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     module = _HOME.get(name)
     if module is not None:
-        value = getattr(importlib.import_module(f"xtrace.lax.{module}"), name)
+        value = getattr(importlib.import_module(module), name)
         globals()[name] = value
         return value
     if name == "linalg":

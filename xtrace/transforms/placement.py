@@ -1,11 +1,14 @@
-"""The device_put primitive: a transfer when run, an annotation inside programs."""
+"""Where values lie: device_put and sharding_constraint, transfers when run, annotations inside programs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import Jaxpr, live_eqns, subjaxprs
 from xtrace.core.primitive import Primitive
+from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.jvp import linear
 
 
@@ -16,3 +19,41 @@ def _device_put_aval(x: ShapedArray, *, device: Any) -> ShapedArray:
 device_put_p = Primitive("device_put", _device_put_aval)
 linear(device_put_p, lambda ct, x, *, device: [device_put_p.bind(ct, device=None)])
 device_put_p.batch = lambda axis, args, dims, *, device: (device_put_p.bind(args[0], device=device), dims[0])
+
+
+def _constraint_aval(x: ShapedArray, *, sharding: Any) -> ShapedArray:
+    return x
+
+
+def _constraint_batch(axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any], *, sharding: Any) -> Any:
+    """The mapped dimension lies as vmap's spmd_axis_name says, else as the compiler likes."""
+    (x,), (dim,) = args, dims
+    spec = getattr(sharding, "spec", None)
+    if spec is not None:
+        kind = type(spec)
+        entries = [*spec, *[None] * (dim - len(spec))]
+        entries.insert(dim, axis.spmd_name or kind.UNCONSTRAINED)
+        sharding = type(sharding)(sharding.mesh, kind(*entries))
+    return sharding_constraint_p.bind(x, sharding=sharding), dim
+
+
+sharding_constraint_p = Primitive("sharding_constraint", _constraint_aval)
+linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)])
+sharding_constraint_p.batch = _constraint_batch
+
+
+def constraining_sharding(jaxpr: Jaxpr) -> Any:
+    """A sharding that a value inside the jaxpr is held to, which says what devices the program runs on; or None."""
+    return jaxpr.memo("constraining sharding", lambda: (_find_constraint(jaxpr),))[0]
+
+
+def _find_constraint(jaxpr: Jaxpr) -> Any:
+    for eqn in live_eqns(jaxpr):
+        if eqn.primitive is sharding_constraint_p:
+            return eqn.params["sharding"]
+        if eqn.primitive.holds_jaxprs:
+            for held in subjaxprs(eqn.params):
+                found = constraining_sharding(held)
+                if found is not None:
+                    return found
+    return None
