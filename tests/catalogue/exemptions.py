@@ -56,6 +56,8 @@ EXEMPT: dict[str, str] = {
 
 #: Primitives that no catalogue entry reaches.
 EXEMPT_PRIMITIVES: dict[str, str] = {
+    "device_put": "a transfer; tested in tests/runtime/test_transfers.py",
+    "sharding_constraint": "needs several devices; tested in tests/runtime/sharding_constraint_cases.py",
     "solver_call": "bound by lowering rules alone; tested in tests/lax/test_linalg.py",
     **dict.fromkeys(
         (

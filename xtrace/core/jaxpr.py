@@ -354,6 +354,7 @@ def _liveness(jaxpr: Jaxpr) -> tuple[list[JaxprEqn], set[Any]]:
     for eqn in reversed(jaxpr.eqns):
         if not live.isdisjoint(eqn.outvars) or (eqn.effects and keep_alive(eqn.effects)):
             if eqn.primitive.prunes_where_lowered:
+                assert eqn.primitive.prune is not None
                 eqn = eqn.primitive.prune(eqn, [v in live for v in eqn.outvars])
             kept.append(eqn)
             for v in eqn.invars:
