@@ -7,6 +7,7 @@ from another interpreter:
     python -m bench                                       everything, three rounds
     python -m bench --case eager --case dispatch --rounds 7
     python -m bench --python-jax ~/with-jax/bin/python --json results.json
+    python -m bench --case compiled                       programs whose compiling and running are judged
     python -m bench --module jax                          JAX against itself: how much the machine's noise is worth
 """
 
@@ -23,12 +24,22 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import report
+import numpy as np
+
+from bench import report, wanted
+from bench.programs import ARCHITECTURES, COMPILED, PROGRAMS
 from bench.worker import CASES
 
 ROOT = Path(__file__).resolve().parent.parent
-TIMEOUT = 300
+TIMEOUT = 600
 
+
+#: Names for several cases.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "compiled": ("gpt_gradient", "per_example", *(n for n in COMPILED if n not in wanted.COMPILED_WELL)),
+    "compiled-well": wanted.COMPILED_WELL,
+    "architectures": tuple(ARCHITECTURES),
+}
 
 #: Settings that would make the two sides differ. Without PYTHONDONTWRITEBYTECODE both start from compiled bytecode, as
 #: installed packages do.
@@ -59,9 +70,14 @@ def _warmed(command: list[str], module: str) -> dict[str, str]:
     return variables
 
 
-def measure(python: str, module: str, case: str) -> dict[str, float | str]:
-    """Run one case in a fresh process; raises RuntimeError with the last line of its stderr when it fails."""
+def measure(python: str, module: str, case: str, values: Path | None = None) -> dict[str, float | str]:
+    """Run one case in a fresh process, which writes what a program computes to `values`.
+
+    Raises RuntimeError with the last line of its stderr when it fails.
+    """
     command = [python, "-c", f"import {module}"] if case == "import" else [python, "-m", "bench.worker", case, module]
+    if values is not None:
+        command += ["--values", str(values)]
     variables = environment()
     if case == "warm_start":
         variables |= _warmed(command, module)
@@ -80,6 +96,21 @@ def measure(python: str, module: str, case: str) -> dict[str, float | str]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def compare(folder: Path, case: str) -> str | None:
+    """What to say of the values that both sides wrote for a program; None where they agree."""
+    files = [folder / f"{case}-{side}.npz" for side in ("ours", "jax")]
+    if not all(file.exists() for file in files):
+        return None
+    sides = []
+    for file in files:
+        with np.load(file) as arrays:
+            sides.append([arrays[name] for name in arrays.files])
+    apart, where = report.difference(*sides)
+    if apart <= wanted.DIFFERENCE:
+        return None
+    return f"values differ by up to {apart:.1e}, relative to the largest of result {where}"
+
+
 def progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
@@ -91,6 +122,7 @@ def run(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]]) -> tup
     errors: dict[str, str] = {}
     for python, module in sides.values():  # byte-compiles both, so that the first round imports as the others do
         subprocess.run([python, "-c", f"import {module}.numpy"], cwd=ROOT, env=environment(), capture_output=True)
+    values = tempfile.TemporaryDirectory(prefix="bench-values-")
     total = rounds * len(cases) * 2
     done = 0
     for turn in range(rounds):
@@ -103,8 +135,9 @@ def run(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]]) -> tup
                 if f"{case} {side}" in errors:
                     continue
                 progress(f"[{done}/{total}] round {turn + 1}, {case}, {module}")
+                kept = Path(values.name) / f"{case}-{side}.npz" if turn == 0 and case in PROGRAMS else None
                 try:
-                    measured = measure(python, module, case)
+                    measured = measure(python, module, case, kept)
                 except RuntimeError as error:
                     errors[f"{case} {side}"] = str(error)
                     continue
@@ -114,6 +147,8 @@ def run(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]]) -> tup
                         errors[f"{case}, {metric}, {side}"] = value.splitlines()[0]
                     else:
                         collected.append(value)
+            if turn == 0 and (said := compare(Path(values.name), case)) is not None:
+                errors[f"{case}, values"] = said
     progress("")
     order_of = {case: i for i, case in enumerate(cases)}
     return dict(sorted(samples.items(), key=lambda item: order_of[item[0][0]])), errors
@@ -123,7 +158,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--case", action="append", choices=["import", *CASES], help="only this case; repeat for more")
+    parser.add_argument(
+        "--case",
+        action="append",
+        choices=["import", *CASES, *GROUPS],
+        metavar="CASE",
+        help=f"only this case; repeat for more. {', '.join(GROUPS)} name several; the cases: {', '.join(CASES)}",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="processes per case and library (default: 3)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has xtrace (default: this one)")
     parser.add_argument("--python-jax", help="the interpreter that has JAX (default: this one)")
@@ -142,7 +183,8 @@ def main() -> int:
             )
             return 2
         args.python_jax = sys.executable
-    cases = args.case or ["import", *CASES]
+    named = args.case or ["import", *CASES]
+    cases = list(dict.fromkeys(case for name in named for case in GROUPS.get(name, (name,))))
     sides = {"ours": (args.python, args.module), "jax": (args.python_jax, "jax")}
     start = time.perf_counter()
     samples, errors = run(cases, args.rounds, sides)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
 
 from bench import wanted
 
@@ -46,7 +49,34 @@ def rows(samples: Samples) -> list[Row]:
     if growth:
         last = max(i for i, row in enumerate(result) if row.case == "growth")
         result.insert(last + 1, _growth_of_itself(growth))
+    for metric in ("compile", "run"):
+        ratios = [row.ratio for row in result if row.metric == metric and row.case in wanted.COMPILED_WELL]
+        if len(ratios) == len(wanted.COMPILED_WELL) and all(ratios):
+            mean = statistics.geometric_mean(ratios)
+            limit = wanted.COMPILED_WELL_MEAN if metric == "compile" else None
+            result.append(Row("compiled well", f"{metric}, mean of ratios", None, None, mean, limit))
     return result
+
+
+def difference(ours: Sequence[np.ndarray], jax: Sequence[np.ndarray]) -> tuple[float, int]:
+    """How far apart two programs' results are at most, and at which result.
+
+    A result's differences are relative to its largest value, or to a thousandth of the largest of all results: what
+    is zero but for rounding has no digits to compare.
+    """
+    if [(a.shape, a.dtype) for a in ours] != [(b.shape, b.dtype) for b in jax]:
+        return math.inf, 0
+    wide = [
+        tuple(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in pair) for pair in zip(ours, jax)
+    ]
+    largest = [float(np.max(np.abs(b), initial=0)) for _, b in wide]
+    floor = 1e-3 * max(largest, default=0.0) or 1.0
+    apart = [
+        0.0 if np.array_equal(a, b, equal_nan=True) else float(np.max(np.abs(a - b))) / max(scale, floor)
+        for (a, b), scale in zip(wide, largest)
+    ]
+    worst = max(range(len(apart)), key=lambda i: math.inf if math.isnan(apart[i]) else apart[i], default=0)
+    return (apart[worst] if apart else 0.0), worst
 
 
 def _growth_of_itself(growth: dict[str, Row]) -> Row:
@@ -70,7 +100,7 @@ def seconds(value: float) -> str:
 def _show(metric: str, value: float | None) -> str:
     """A value in the unit of its metric."""
     if value is None:
-        return "failed"
+        return "" if "mean of ratios" in metric else "failed"
     if "of itself" in metric:
         return f"{value:.2f}"
     return f"{value / 1024:.1f} KiB" if metric == "memory" else seconds(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bench.programs import ARCHITECTURES, TRACED
+
 _TRACE = {
     "numpy_chain": 0.10,
     "mlp_adam": 0.20,
@@ -15,9 +17,46 @@ _TRACE = {
 #: Programs whose lowering may take more than the usual part.
 _LOWER = {"gpt_checkpointed": 0.30, "rnn_gradient": 0.30, "per_example": 0.30, "nested_control_flow": 0.30}
 _LOWER_ELSE = 0.25
-_RUN = 1.05
+#: Seconds to compile, and to run.
+_COMPILE = {
+    "gpt_gradient": 0.20,
+    "gpt24_gradient": 0.08,
+    "gpt_gradient_38m": 0.20,
+    "lstm_gradient": 0.30,
+    "per_example": 1.0,
+    "constant_blocks": 0.15,
+}
+_RUN = {
+    "gpt_gradient": 0.60,
+    "gpt24_gradient": 0.45,
+    "gpt_gradient_38m": 0.70,
+    "lstm_gradient": 0.65,
+    "per_example": 0.25,
+    "constant_blocks": 1.0,
+}
+#: Programs that XLA compiles well already: none may get slower, and together they compile faster.
+COMPILED_WELL = (
+    "conv_gradient",
+    "residual_mlp",
+    "runge_kutta",
+    "polynomial",
+    "polynomial_gradient",
+    "dropout",
+    "adam",
+    "mlp_adam",
+    "gpt_forward",
+    "gpt_checkpointed",
+)
+COMPILED_WELL_MEAN = 0.7
+_COMPILE |= dict.fromkeys(COMPILED_WELL, 1.0)
+_RUN |= dict.fromkeys(COMPILED_WELL, 1.03)
+_COMPILE |= dict.fromkeys(ARCHITECTURES, 1.05)
+_RUN_ELSE = 1.05
 #: Bytes of temporaries of the compiled program.
 _MEMORY = 1.05
+
+#: How far the values of the two may be apart, relative to the largest of a result.
+DIFFERENCE = 1e-4
 
 _FIXED = {
     ("import", "process"): 0.40,
@@ -56,8 +95,10 @@ def wanted(case: str, metric: str) -> float | None:
     # is the first call of a whole process that compares the two.
     if metric == "lower, warm" and case in _TRACE:
         return _LOWER.get(case, _LOWER_ELSE)
+    if metric == "compile":
+        return _COMPILE.get(case)
     if metric == "run":
-        return _RUN
-    if metric == "memory":
+        return _RUN.get(case, _RUN_ELSE)
+    if metric == "memory" and case in TRACED:
         return _MEMORY
     return _FIXED.get((case, metric))

@@ -1,6 +1,6 @@
 """Measure one case for one library in this process, and print one JSON object: metric → seconds, or what went wrong.
 
-python -m bench.worker CASE LIBRARY
+python -m bench.worker CASE LIBRARY [--values FILE]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bench import programs
-from bench.programs import Library
+from bench.programs import Library, chains, classifier
 
 #: Seconds by metric; text where that metric alone failed.
 Measurements = dict[str, float | str]
@@ -81,14 +81,40 @@ def fresh_trace(lib: Library, build: Callable[[Library], programs.Program]) -> t
     return seconds, traced, jitted, args
 
 
-def program(name: str, lib: Library) -> Measurements:
-    """Trace, lower, compile and run one program; the first trace and lowering of the process, and later ones."""
+#: Elements kept of each result, evenly spread.
+_KEPT = 1 << 14
+
+
+def leaves_of(result: Any) -> list[np.ndarray]:
+    """The arrays in `result`, in order."""
+    match result:
+        case tuple() | list():
+            return [leaf for part in result for leaf in leaves_of(part)]
+        case dict():
+            return [leaf for name in sorted(result) for leaf in leaves_of(result[name])]
+    return [np.asarray(result)]
+
+
+def keep(result: Any, path: str) -> None:
+    """Write the values that the driver compares between the libraries."""
+    flat = [leaf.ravel() for leaf in leaves_of(result)]
+    np.savez(path, *[leaf[:: max(1, leaf.size // _KEPT)] for leaf in flat])
+
+
+def program(name: str, lib: Library, values: str | None = None) -> Measurements:
+    """Trace, lower, compile and run one program; the first trace and lowering of the process, and later ones.
+
+    `values` names a file for what the program computes.
+    """
     build = programs.PROGRAMS[name]
     first_trace, traced, jitted, args = fresh_trace(lib, build)
     first_lower, lowered = once(traced.lower)
     compile_seconds, compiled = once(lowered.compile)
     placed = lib.top.device_put(args)
-    wait(jitted(*placed))
+    result = jitted(*placed)
+    wait(result)
+    if values is not None:
+        keep(result, values)
     run_seconds = repeated(lambda: wait(jitted(*placed)), budget=0.5)
     traces, lowerings = [], []
     for _ in range(3):
@@ -108,7 +134,7 @@ def program(name: str, lib: Library) -> Measurements:
 
 def first_call(lib: Library) -> Measurements:
     """One training step from nothing: the driver takes the time of the whole process."""
-    function, args = programs.mlp_adam(lib)
+    function, args = classifier.mlp_adam(lib)
     wait(lib.top.jit(function)(*args))
     return {}
 
@@ -122,8 +148,8 @@ def dispatch(lib: Library) -> Measurements:
         return repeated(lambda: function(x))
 
     def hundred_leaves() -> float:
-        program, args = programs.tree_in_and_out(lib)
-        function = lib.top.jit(program)
+        function, args = chains.tree_in_and_out(lib)
+        function = lib.top.jit(function)
         (tree,) = lib.top.device_put(args)
         return repeated(lambda: function(tree))
 
@@ -149,7 +175,7 @@ def eager(lib: Library) -> Measurements:
         "device_put(small)": lambda: top.device_put(host),
         "grad(sin)(1.)": lambda: top.grad(xnp.sin)(1.0),
         "vmap(sin)(x)": lambda: top.vmap(xnp.sin)(x),
-        "grad of 20 operations": partial(top.grad(programs.twenty_operations(lib)[0]), x),
+        "grad of 20 operations": partial(top.grad(chains.twenty_operations(lib)[0]), x),
     }
     return each({name: partial(repeated, action) for name, action in actions.items()})
 
@@ -168,19 +194,19 @@ def growth(lib: Library) -> Measurements:
         return fresh_trace(lib, partial(build, operations=operations))[0] / operations
 
     def short() -> float:
-        per_operation(programs.numpy_chain, 1_000)  # fills the caches that any program fills
-        return statistics.median(per_operation(programs.numpy_chain, 1_000) for _ in range(5))
+        per_operation(chains.numpy_chain, 1_000)  # fills the caches that any program fills
+        return statistics.median(per_operation(chains.numpy_chain, 1_000) for _ in range(5))
 
     def per_leaf() -> float:
-        (tree,) = lib.top.device_put((programs.leaves(10_000),))
+        (tree,) = lib.top.device_put((chains.leaves(10_000),))
         touch = lib.top.jit(lambda tree: tree["leaf 0"] + 1, keep_unused=True)
         return repeated(lambda: touch(tree)) / 10_000
 
     return each(
         {
             "trace per operation, 1,000": short,
-            "trace per operation, 100,000": lambda: per_operation(programs.numpy_chain, 100_000),
-            "gradient trace per operation, 5,000": lambda: per_operation(programs.chain_gradient, 5_000),
+            "trace per operation, 100,000": lambda: per_operation(chains.numpy_chain, 100_000),
+            "gradient trace per operation, 5,000": lambda: per_operation(chains.chain_gradient, 5_000),
             "dispatch per leaf, 10,000 leaves": per_leaf,
         }
     )
@@ -201,8 +227,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=CASES)
     parser.add_argument("library", help="xtrace or jax")
+    parser.add_argument("--values", metavar="FILE", help="where to write what a program computes")
     args = parser.parse_args()
-    print(json.dumps(CASES[args.case](Library(args.library))))
+    case = CASES[args.case]
+    if args.values is not None and args.case in programs.PROGRAMS:
+        case = partial(case, values=args.values)
+    print(json.dumps(case(Library(args.library))))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench import report, wanted, worker
@@ -77,7 +78,15 @@ def test_table_lines_up():
         ("mlp_adam", "lower, first", None),
         ("tree_100", "run", 1.05),
         ("tree_100", "trace, warm", None),
-        ("mlp_adam", "compile", None),
+        ("numpy_chain", "compile", None),
+        ("mlp_adam", "compile", 1.0),
+        ("mlp_adam", "run", 1.03),
+        ("mlp_adam", "memory", 1.05),
+        ("gpt24_gradient", "compile", 0.08),
+        ("per_example", "run", 0.25),
+        ("unet", "compile", 1.05),
+        ("unet", "run", 1.05),
+        ("unet", "memory", None),
     ],
 )
 def test_wanted_ratios(case, metric, ratio):
@@ -102,3 +111,35 @@ def test_a_measurement_that_fails_does_not_cost_the_others():
         raise ValueError("no such operation")
 
     assert worker.each({"a": fails, "b": lambda: 2.0}) == {"a": "ValueError: no such operation", "b": 2.0}
+
+
+def test_the_mean_of_what_compiles_well_stands_at_the_end():
+    samples = {(case, "compile"): {"ours": [0.5], "jax": [1.0]} for case in wanted.COMPILED_WELL}
+    samples[("mlp_adam", "compile")]["ours"] = [2.0]
+    *_, last = report.rows(samples)
+    assert (last.case, last.metric, last.met) == ("compiled well", "compile, mean of ratios", True)
+    count = len(wanted.COMPILED_WELL)
+    assert last.ratio == pytest.approx((0.5 ** (count - 1) * 2) ** (1 / count))
+    del samples[("adam", "compile")]
+    assert all(row.case != "compiled well" for row in report.rows(samples))
+
+
+def test_difference_is_relative_to_what_is_large():
+    big, small = np.float32([100, -200]), np.float32([1e-9, 2e-9])
+    assert report.difference([big, small], [big, small]) == (0.0, 0)
+    assert report.difference([big, -small], [big, small])[0] < 1e-7
+    apart, where = report.difference([small, big * np.float32(1.01)], [small, big])
+    assert (apart, where) == (pytest.approx(0.01, rel=1e-5), 1)
+    assert report.difference([big], [big, small])[0] == np.inf
+    assert np.isnan(report.difference([big * np.nan], [big])[0])
+
+
+def test_values_that_differ_are_told(tmp_path):
+    from bench.__main__ import compare
+
+    assert compare(tmp_path, "adam") is None
+    worker.keep({"b": np.ones(3), "a": (np.zeros(2),)}, str(tmp_path / "adam-ours.npz"))
+    worker.keep({"a": (np.zeros(2),), "b": np.ones(3)}, str(tmp_path / "adam-jax.npz"))
+    assert compare(tmp_path, "adam") is None
+    worker.keep({"a": (np.zeros(2),), "b": 2 * np.ones(3)}, str(tmp_path / "adam-ours.npz"))
+    assert compare(tmp_path, "adam") == "values differ by up to 1.0e+00, relative to the largest of result 1"

@@ -16,7 +16,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench.programs import PROGRAMS, Library  # noqa: E402
+from bench.programs import ARCHITECTURES, PROGRAMS, TRACED, Library  # noqa: E402
 
 #: Training steps that feed on their own result: how many are taken.
 STEPS = {"mlp_adam": 3}
@@ -43,7 +43,7 @@ def run(lib: Library, name: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     jax = Library("jax")
-    recorded = {name: run(jax, name) for name in PROGRAMS if name != "tree_100"}
+    recorded = {name: run(jax, name) for name in (*TRACED, *ARCHITECTURES) if name != "tree_100"}
     lines = [f"{json.dumps(name)}: {json.dumps(results)}" for name, results in recorded.items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     (pathlib.Path(__file__).parent / "workloads.json").write_text(text)
