@@ -35,7 +35,7 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
     "jax.extend": {"lowering": _IMPLEMENTATION, "pallas": _OTHER_PROJECT, "xla": _IMPLEMENTATION},
     "jax.extend.core.primitives": {
-        **dict.fromkeys("fft_p approx_top_k_p".split(), _FAMILY),
+        **dict.fromkeys("approx_top_k_p".split(), _FAMILY),
         **dict.fromkeys("after_all_p create_token_p".split(), "tokens are values of lowered programs only"),
         **dict.fromkeys("empty2_p get_p swap_p".split(), "a mutable reference shows in jaxprs as its values"),
     },

@@ -45,6 +45,7 @@ _MODULES: dict[str, str] = {
         "sin_p sinh sinh_p sqrt sqrt_p square square_p sub sub_p tan tan_p tanh tanh_p xor_p"
     ),
     "exchanges": ("all_to_all all_to_all_p psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p"),
+    "fourier": "FftType fft fft_p",
     "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
     "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
     "incomplete_beta": "betainc regularized_incomplete_beta_p",

@@ -79,7 +79,7 @@ _MODULES: dict[str, str] = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 #: Modules that are public themselves.
-_SUBMODULES = ("linalg",)
+_SUBMODULES = ("fft", "linalg")
 
 __all__ = sorted(_HOME)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_SUBMODULES = ("linalg", "special")
+_SUBMODULES = ("fft", "linalg", "special")
 
 
 def __getattr__(name: str) -> Any:
