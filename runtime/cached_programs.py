@@ -30,7 +30,7 @@ _FLAGS_APART = frozenset(
     (
         "check_jaxprs compilation_cache_dir compilation_cache_include_metadata_in_key compilation_cache_max_size "
         "default_device enable_compilation_cache explain_cache_misses log_compiles no_execution no_tracing "
-        "num_cpu_devices persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes platforms "
+        "num_cpu_devices passes persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes platforms "
         "traceback_filtering array_garbage_collection_guard thread_guard transfer_guard "
         "transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device"
     ).split()

@@ -96,6 +96,7 @@ class LoweredProgram:
         arg_shardings: Sequence[Any] | None = None,
         out_shardings: Sequence[Any] | None = None,
         inline_all: bool = False,
+        passes: tuple[str, ...] = (),
     ) -> None:
         self.jaxpr = jaxpr
         self.name = name
@@ -135,6 +136,9 @@ class LoweredProgram:
         self._attributes = (attributes, result_attributes)
         self._partitions = arg_shardings[0].num_devices if arg_shardings else 1
         self._devices = tuple(arg_shardings[0]._device_assignment) if arg_shardings else ()
+        #: Names of the passes that the program goes through before it is lowered.
+        self.pass_names = passes
+        self._passes: Any = None
         self._module: Any = None
         #: What must live as long as the compiled program; known once the module is made.
         self.keepalives: list[Any] = []
@@ -159,15 +163,25 @@ class LoweredProgram:
         if self.platforms == (platform,):
             return self
         made = copy.copy(self)
-        made.platforms, made._module, made.keepalives = (platform,), None, []
+        made.platforms, made._module, made._passes, made.keepalives = (platform,), None, None, []
         return made
+
+    @property
+    def passes(self) -> Any:
+        """The report of the passes (PassReport), which run when it is first asked for, as a module does."""
+        if self._passes is None:
+            from xtrace.lowering.passes import pipeline
+
+            target = pipeline.Target(self.platforms, self._inline)
+            self._passes = pipeline.run(self._body, self.name, target, self.pass_names)
+        return self._passes
 
     def _lowered(self, platforms: tuple[str, ...]) -> Any:
         from xtrace.lowering import lower  # loads MLIR: at the first lowering, not at import
 
         attributes, result_attributes = self._attributes
         module, keepalives = lower.lower_jaxpr(
-            self._body,
+            self.passes.jaxpr if self.pass_names else self._body,
             module_name(self.name),
             platforms,
             donated=self._aliases,
@@ -188,7 +202,7 @@ class LoweredProgram:
         meshes = [mesh_text(mesh, name) for mesh, name in self._meshes.items()]
         return (
             self.name, self.platforms, self.kept, self._aliases, inline, hidden, meshes, self._attributes,
-            self._partitions
+            self._partitions, self.pass_names,
         )  # fmt: skip
 
     def _match_donations(self, donated: list[bool], offset: int) -> dict[int, int]:

@@ -14,6 +14,7 @@ from xtrace.core import config, functions, monitoring, pytree, pytree_prefixes, 
 from xtrace.core.errors import UnexpectedTracerError
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
+from xtrace.lowering import passes as pass_table
 from xtrace.runtime import dispatch, jaxlib_api
 from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
 from xtrace.transforms import refs
@@ -68,6 +69,7 @@ class _Options:
     __slots__ = (
         "static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "keep_unused", "device", "inline",
         "in_shardings", "out_shardings", "compiler_options", "max_traces",
+        "passes",
     )  # fmt: skip
 
     def __init__(self, fun: Callable[..., Any], **given: Any) -> None:
@@ -96,6 +98,7 @@ class _Options:
         self.max_traces = given["max_traces"]
         if self.max_traces is not None and (not isinstance(self.max_traces, int) or self.max_traces < 1):
             raise ValueError(f"max_traces must be a positive int or None, got {self.max_traces!r}")
+        self.passes = pass_table.words(given["passes"], "passes of jit")
 
     def key(self) -> tuple[Any, ...]:
         """Hashable form: functions jitted with equal options share what was compiled."""
@@ -354,12 +357,17 @@ class JitFunction:
 
     def executable(self, program: TracedProgram, call: Call) -> Executable:
         placement = self.placement(call, program)
-        found = program.executables.get(placement)
+        key = (placement, self.passes((placement.platform,)))
+        found = program.executables.get(key)
         if found is None:
             lowered = self.lower(program, call, (placement.platform,), placement)
-            found = program.executables[placement] = Executable(lowered, placement, self.options.compiler_options)
+            found = program.executables[key] = Executable(lowered, placement, self.options.compiler_options)
             program.record.compiled(found)
         return found
+
+    def passes(self, platforms: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of the passes that a program for these platforms goes through."""
+        return pass_table.selected(self.options.passes, platforms)
 
     def lower(
         self, program: TracedProgram, call: Call, platforms: tuple[str, ...], placement: Placement | None = None
@@ -372,6 +380,7 @@ class JitFunction:
             keep_unused=self.options.keep_unused,
             arg_shardings=placement and placement.arg_shardings,
             out_shardings=placement and placement.out_shardings,
+            passes=self.passes(platforms),
         )
 
     def donated(self, call: Call) -> list[bool]:
@@ -428,6 +437,7 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
     max_traces: int | None = None,
+    passes: str | Sequence[str] | None = None,
 ) -> Any:
     """Compile a function of arrays with XLA: it is traced once per signature, then runs as one program.
 
@@ -443,6 +453,8 @@ def jit(
       inline: inside another trace, write the operations out instead of a call.
       compiler_options: XLA options by name.
       max_traces: how many signatures may be traced; a call that would need one more raises. None: any number.
+      passes: names of the passes that prepare the program for the compiler; "all", () for none, or None: those that
+        the flag `passes` says. Inside another jitted function, the outermost one decides.
 
     Returns:
       A function with the same arguments and results, with `.trace`, `.lower`, `.eval_shape` and `.clear_cache`.

@@ -201,6 +201,13 @@ class LoadedCompiled(Compiled):
         return self.out_tree.unflatten(structs)
 
     @property
+    def passes(self) -> Any:
+        raise ValueError(
+            f"what the passes did to {self._name} is not in the file that it was loaded from; read `passes` where it "
+            "is compiled"
+        )
+
+    @property
     def donate_argnums(self) -> tuple[int, ...]:
         return tuple([i for i, d in enumerate(self._lowered.donated) if d])
 

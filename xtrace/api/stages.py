@@ -144,6 +144,11 @@ class Lowered(_Stage):
             return jaxlib_api.to_xla_computation(self._lowered.module)
         raise ValueError(f"dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
+    @property
+    def passes(self) -> Any:
+        """What the passes did to the program before it was lowered: a PassReport."""
+        return self._lowered.passes
+
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimate of operations and bytes before optimization."""
         from xtrace.runtime import backends
@@ -191,6 +196,11 @@ class Compiled(_Stage):
         """XLA's estimate for the optimized program: flops, bytes accessed, …"""
         found = self._executable.loaded.cost_analysis()
         return dict(found) if found is not None else None
+
+    @property
+    def passes(self) -> Any:
+        """What the passes did to the program before it was lowered: a PassReport."""
+        return self._executable.program.passes
 
     def memory_analysis(self) -> Any:
         """Sizes of arguments, results, temporaries and code in bytes."""

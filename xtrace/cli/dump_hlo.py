@@ -1,4 +1,4 @@
-"""Show what a function becomes: its jaxpr, its StableHLO, or the HLO that XLA makes of it.
+"""Show what a function becomes: its jaxpr, before and after each pass, its StableHLO, or the HLO that XLA makes of it.
 
   xtrace dump-hlo model.py:predict --arg "{'w': f32[784,10], 'b': f32[10]}" --arg 'f32[128,784]'
   xtrace dump-hlo model.py:loss --args-from model.py:make_args --transform grad --stage jaxpr
@@ -26,9 +26,9 @@ from xtrace.cli.errors import CommandError
 from xtrace.runtime import plugins, topologies
 
 NAME = "dump-hlo"
-HELP = "show the jaxpr, StableHLO or optimized HLO of a function"
+HELP = "show the jaxpr, passes, StableHLO or optimized HLO of a function"
 
-STAGES = ("jaxpr", "stablehlo", "hlo")
+STAGES = ("jaxpr", "passes", "stablehlo", "hlo")
 TRANSFORMS = ("grad", "vmap", "value_and_grad")
 PLATFORMS = ("cpu", "cuda", "tpu")
 #: What to compile for when the hardware is absent and no topology is given.
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--transform", action="append", choices=TRANSFORMS, default=[], help="transform first; repeat to nest"
     )
+    parser.add_argument("--passes", metavar="NAMES", help="which passes: names, default, all, none, or -NAME (after =)")
     parser.add_argument("--platform", metavar="PLATFORM", help="cpu, cuda[:gpu] or tpu[:topology], present here or not")
     parser.add_argument("--x64", action="store_true", help="allow 64-bit types")
     parser.add_argument("--cost", action="store_true", help="XLA's cost analysis of the compiled program too")
@@ -60,6 +61,11 @@ def main(args: argparse.Namespace) -> int:
     xt: Any = importlib.import_module("xtrace")
     if args.x64:
         xt.config.update("jax_enable_x64", True)
+    if args.passes is not None:
+        try:
+            xt.config.update("passes", args.passes)
+        except ValueError as error:
+            raise CommandError(str(error).replace("config flag 'passes'", "--passes")) from None
     alias.install()
     function = targets.load(args.target)
     values, keywords = _arguments(args, lambda shape, dtype: xt.ShapeDtypeStruct(shape, dtype))
@@ -79,6 +85,7 @@ def main(args: argparse.Namespace) -> int:
         compiled = lowered.compile() if absent is None else lowered.compile(devices=absent)
     text = {
         "jaxpr": lambda: str(traced.jaxpr),
+        "passes": lambda: lowered.passes.text(),
         "stablehlo": lambda: lowered.as_text(),
         "hlo": lambda: compiled.as_text(),
     }[args.stage]()

@@ -63,6 +63,7 @@ class Flag:
         "state",
         "on_update",
         "on_override",
+        "validate",
         "in_trace_context",
     )
 
@@ -89,6 +90,8 @@ class Flag:
         self.on_update: Callable[[Any], None] | None = None
         #: Called with the value that a block sets in its thread; returns what to call at the end of the block.
         self.on_override: Callable[[Any], Callable[[], None]] | None = None
+        #: Raises ValueError for a value of the right type that the flag can't have; set by who knows more of it.
+        self.validate: Callable[[Any], Any] | None = None
         self.in_trace_context = in_trace_context
         self.state = jaxlib_api.Config(
             "xtrace_" + name, default, include_in_jit_key=in_jit_key, include_in_trace_context=in_trace_context
@@ -117,6 +120,8 @@ class Flag:
                 kinds = " or ".join([_A_TYPE.get(t, f"a {t.__name__}") for t in self.types])
                 kinds += " or None" * (self.default is None)
                 raise ValueError(f"config flag {self.name!r} must be {kinds}; got {value!r}")
+        if self.validate is not None:
+            self.validate(value)
         return value
 
     def set_global(self, value: Any) -> None:
@@ -435,6 +440,13 @@ default_device = _define(
     types=(str, jaxlib_api.Device),
     parse=str,
     in_jit_key=True,
+)
+passes = _define(
+    "passes",
+    "default",
+    "passes that programs go through before lowering: names, 'default', 'all' or 'none', -NAME to leave one out",
+    in_jit_key=True,
+    in_trace_context=False,  # it takes effect after tracing
 )
 platforms = _define("platforms", None, "comma-separated platforms to initialise, the first one the default")
 num_cpu_devices = _define("num_cpu_devices", -1, "how many CPU devices to make; -1: one, or what XLA_FLAGS says")

@@ -1,0 +1,64 @@
+"""The jaxprs that equations hold and passes may rewrite: bodies of loops, branches and calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, no_effects
+
+#: Primitive -> the parameters that hold programs as the user wrote them. The operators of reductions and windows are
+#: not among them: compilers recognise those by their form.
+BODIES: dict[str, tuple[str, ...]] = {
+    "cond": ("branches",),
+    "custom_jvp_call": ("call_jaxpr",),
+    "custom_vjp_call": ("call_jaxpr",),
+    "custom_vmap_call": ("call",),
+    "jit": ("jaxpr",),
+    "linear_solve": ("jaxprs",),
+    "remat2": ("jaxpr",),
+    "scan": ("jaxpr",),
+    "while": ("cond_jaxpr", "body_jaxpr"),
+}
+
+
+def rewritten(eqn: JaxprEqn, rewrite: Callable[[Jaxpr], Jaxpr]) -> JaxprEqn:
+    """The equation with `rewrite` applied to the bodies it holds; the same equation if none changes."""
+    changed: dict[str, Any] = {}
+    for name in BODIES.get(eqn.primitive.name, ()):
+        held = eqn.params[name]
+        if isinstance(held, Jaxpr):
+            made: Any = rewrite(held)
+            same = made is held
+        elif isinstance(held, tuple):
+            parts = [rewrite(j) if isinstance(j, Jaxpr) else j for j in held]
+            same = all([a is b for a, b in zip(parts, held)])
+            made = type(held)(*parts) if hasattr(held, "_fields") else tuple(parts)
+        else:
+            continue
+        if not same:
+            changed[name] = made
+    if not changed:
+        return eqn
+    return with_params(eqn, {**eqn.params, **changed})
+
+
+def with_params(eqn: JaxprEqn, params: dict[str, Any]) -> JaxprEqn:
+    return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.position, eqn.effects, eqn.name_stack)
+
+
+def with_eqns(jaxpr: Jaxpr, eqns: list[JaxprEqn], outvars: Any = None) -> Jaxpr:
+    """The jaxpr with other equations (and outputs), its inputs as they are."""
+    made = Jaxpr(
+        jaxpr.constvars, jaxpr.invars, jaxpr.outvars if outvars is None else outvars, eqns, jaxpr.effects,
+        jaxpr.debug_info, jaxpr.consts,
+    )  # fmt: skip
+    return made
+
+
+def effects_of(eqns: list[JaxprEqn]) -> frozenset[Any]:
+    found = [e.effects for e in eqns if e.effects]
+    return no_effects.union(*found) if found else no_effects
+
+
+__all__ = ["BODIES", "effects_of", "rewritten", "with_eqns", "with_params"]
