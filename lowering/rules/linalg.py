@@ -22,6 +22,7 @@ from xtrace.lax.linalg import (
     eigenvalues,
     lu_factors,
     orthogonal,
+    products,
     reductions,
     singular_values,
     triangular,
@@ -165,6 +166,18 @@ def _potrf(target: Callable[[Any], str], attributes: dict[str, str]) -> Rule:
     return rule
 
 
+def _cuda_cholesky_update(r: Any, w: Any) -> list[Any]:
+    aliases = [(0, 0), (1, 1)]
+    return solver_call("cu_cholesky_update_ffi", [r, w], [shaped(r), shaped(w)], batch=_batch(r), aliases=aliases,
+                       row_major=True)[:1]  # fmt: skip
+
+
+def _syrk(a: Any, c: Any, *, alpha: float, beta: float) -> list[Any]:
+    factors = [shapes.full((), v, shaped(a).dtype) for v in (alpha, beta)]
+    return solver_call("cusolver_syrk_ffi", [a, c, *factors], [shaped(c)], {"transpose": "false"}, batch=_batch(a),
+                       aliases=[(1, 0)], row_major=True)  # fmt: skip
+
+
 # -- LU ---------------------------------------------------------------------------
 
 
@@ -245,7 +258,7 @@ def _qr_by_xla(ctx: Body, eqn: Any, x: Any) -> Any:
     aval = eqn.invars[0].aval
     if eqn.params["pivoting"]:
         raise LoweringError("qr with pivoting=True has no lowering for tpu")
-    taus = _aval(aval, min(aval.shape[-2:]))
+    taus = ShapedArray((*aval.shape[:-2], min(aval.shape[-2:])), aval.dtype)
     a, tau = compiler_call(ctx, "Qr", [x], [aval, taus])
 
     def factors(a: Any, tau: Any) -> list[Any]:
@@ -257,6 +270,14 @@ def _qr_by_xla(ctx: Body, eqn: Any, x: Any) -> Any:
 
 def _product_by_xla(ctx: Body, eqn: Any, a: Any, taus: Any) -> Any:
     return compiler_call(ctx, "ProductOfElementaryHouseholderReflectors", [a, taus], [eqn.outvars[0].aval])[0]
+
+
+def _ormqr(target: Callable[[Any], str]) -> Rule:
+    def rule(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> list[Any]:
+        attributes = {"left": _flag(left), "transpose": _flag(transpose)}
+        return solver_call(target(a), [a, taus, c], [shaped(c)], attributes, batch=_batch(a), aliases=[(2, 0)])
+
+    return rule
 
 
 # -- eigenvalues ---------------------------------------------------------------------------
@@ -420,9 +441,9 @@ def _sytrd(target: Callable[[Any], str], attributes_of: Callable[[bool], dict[st
 
 
 def _gtsv(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> list[Any]:
-    vectors = [shaped(v) for v in (dl, d, du)]
     if perturb_singular:
-        raise LoweringError("tridiagonal_solve with perturb_singular=True has no lowering; shift the diagonal instead")
+        return tridiagonal_systems.by_elimination(dl, d, du, b, perturb_singular=True)
+    vectors = [shaped(v) for v in (dl, d, du)]
     outs = [*vectors, shaped(b), _aval(b, dtype=dtypes.int32)]
     operands = [dl, d, du, b]
     *_, x, info = solver_call(_routine(b, "gtsv"), operands, outs, batch=_batch(b), aliases=[(i, i) for i in range(4)])
@@ -431,7 +452,7 @@ def _gtsv(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> list[A
 
 def _cusparse_gtsv(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> list[Any]:
     if perturb_singular:
-        raise LoweringError("tridiagonal_solve with perturb_singular=True has no lowering; shift the diagonal instead")
+        return tridiagonal_systems.by_elimination(dl, d, du, b, perturb_singular=True)
     return solver_call("cusparse_gtsv2_ffi", [dl, d, du, b], [shaped(b)], batch=_batch(b), aliases=[(3, 0)])
 
 
@@ -445,6 +466,7 @@ _CPU: dict[Primitive, Rule] = {
     cholesky_factors.cholesky_p: _potrf(lambda x: _routine(x, "potrf"), {"uplo": _char("L")}),
     lu_factors.lu_p: _getrf(lambda x: _routine(x, "getrf"), lu_factors.permutation_by_exchanges),
     orthogonal.householder_product_p: _lapack_orgqr,
+    orthogonal.ormqr_p: _ormqr(lambda x: _routine(x, "ormqr", "unmqr")),
     orthogonal.qr_p: _qr(lambda x: _routine(x, "geqrf"), lambda x: (_routine(x, "geqp3"), {}), _lapack_orgqr),
     eigenvalues.eigh_p: _syevd(lambda x: _routine(x, "syevd", "heevd"), _lapack_syevd),
     eigenvalues.eig_p: _geev(hybrid=False),
@@ -460,6 +482,9 @@ _CUDA: dict[Primitive, Rule] = {
     cholesky_factors.cholesky_p: _potrf(lambda x: "cusolver_potrf_ffi", {"lower": "true"}),
     lu_factors.lu_p: _getrf(lambda x: "cusolver_getrf_ffi", _permutation_by_kernel),
     orthogonal.householder_product_p: _cusolver_orgqr,
+    orthogonal.ormqr_p: _ormqr(lambda x: "cusolver_ormqr_ffi"),
+    cholesky_factors.cholesky_update_p: _cuda_cholesky_update,
+    products.symmetric_product_p: _syrk,
     orthogonal.qr_p: _qr(
         lambda x: "cusolver_geqrf_ffi", lambda x: ("cuhybrid_geqp3", {"magma": '"auto"'}), _cusolver_orgqr
     ),
@@ -478,14 +503,24 @@ _XLA: dict[Primitive, Rule] = {
     orthogonal.householder_product_p: _product_by_xla,
     eigenvalues.eigh_p: _eigh_by_xla,
 }
+#: Those that are written with lax wherever there is no kernel.
+_LAX: dict[Primitive, Rule] = {
+    tridiagonal_systems.tridiagonal_solve_p: tridiagonal_systems.by_elimination,
+    orthogonal.ormqr_p: orthogonal.reflected,
+    cholesky_factors.cholesky_update_p: cholesky_factors.updated,
+    products.symmetric_product_p: products.by_dots,
+}
 
 for _primitive, _function in _CPU.items():
     _primitive.lower_on = {"cpu": _by_function(_primitive, _function, cpu=True)}
 for _primitive, _function in _CUDA.items():
-    assert _primitive.lower_on is not None
+    if _primitive.lower_on is None:
+        _primitive.lower_on = {}
     _primitive.lower_on["cuda"] = _by_function(_primitive, _function, cpu=False)
 for _primitive, _function in _XLA.items():
     _primitive.lower = _function
+for _primitive, _function in _LAX.items():
+    _primitive.lower = _by_function(_primitive, _function, cpu=False)
 
 
 def _permutation(ctx: Body, eqn: Any, pivots: Any) -> Any:

@@ -7,10 +7,12 @@ from typing import Any
 
 #: Module -> the public names it defines.
 _MODULES: dict[str, str] = {
-    "cholesky_factors": "cholesky cholesky_p",
+    "cholesky_factors": "cholesky cholesky_p cholesky_update cholesky_update_p",
     "eigenvalues": "EigImplementation EighImplementation eig eig_p eigh eigh_p",
     "lu_factors": "lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p",
-    "orthogonal": "householder_product householder_product_p qr qr_p",
+    "orthogonal": "householder_product householder_product_p ormqr ormqr_p qr qr_p",
+    "polar_factors": "qdwh",
+    "products": "symmetric_product symmetric_product_p",
     "reductions": "hessenberg hessenberg_p schur schur_p tridiagonal tridiagonal_p",
     "singular_values": "SvdAlgorithm svd svd_p",
     "triangular": "triangular_solve triangular_solve_p",

@@ -8,6 +8,7 @@ from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
+from xtrace.lax import slicing
 from xtrace.lax.linalg import matrices as mx
 from xtrace.lax.linalg.lu_factors import permuted_rows
 from xtrace.lax.linalg.triangular import triangular_solve
@@ -107,3 +108,70 @@ def householder_product(a: Any, taus: Any) -> Any:
     True
     """
     return householder_product_p.bind(a, taus)
+
+
+def _ormqr_aval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool) -> ShapedArray:
+    mx.check_matrices("ormqr", a, operand="matrix a")
+    mx.check_matrices("ormqr", c, operand="matrix c")
+    if not a.dtype == taus.dtype == c.dtype:
+        raise TypeError(f"ormqr takes arrays of one dtype, got {a.dtype}, {taus.dtype} and {c.dtype}")
+    if taus.shape[:-1] != a.shape[:-2] or c.shape[:-2] != a.shape[:-2] or taus.shape[-1] > a.shape[-1]:
+        raise ValueError(
+            f"ormqr takes equal leading axes and at most one tau for each column of a, got shapes {a.shape}, "
+            f"{taus.shape} and {c.shape}"
+        )
+    if c.shape[-2 if left else -1] != a.shape[-2]:
+        raise ValueError(
+            f"ormqr with left={left} expects c to have as many {'rows' if left else 'columns'} as a has rows, got a of "
+            f"shape {a.shape} and c of shape {c.shape}"
+        )
+    return c.strong()
+
+
+ormqr_p = mx.decomposition("ormqr", _ormqr_aval, multiple_results=False)
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Products with the square unitary matrix that Householder reflectors make, without that matrix.
+
+    Args:
+      a: [..., m, n]: reflectors below the diagonal, as in `householder_product`.
+      taus: [..., k], k <= min(m, n).
+      c: [..., m, r] if left, else [..., r, m].
+      left: whether Q stands to the left of c.
+      transpose: whether the adjoint of Q is taken.
+
+    Returns:
+      An array of the shape of c.
+
+    Raises:
+      ValueError: shapes that don't match.
+
+    >>> import numpy as np, xtrace as xt
+    >>> q = xt.lax.linalg.ormqr(np.eye(2, dtype=np.float32), np.float32([2, 0]), np.eye(2, dtype=np.float32))
+    >>> q.tolist() == [[-1, 0], [0, 1]]
+    True
+    """
+    return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
+
+
+def reflected(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> list[Any]:
+    """What `ormqr` gives, one reflection after the other: c - tau v (v^H c), or c - tau (c v) v^H."""
+    from xtrace.lax.control_flow import loops
+
+    m, k, axis = shaped(a).shape[-2], shaped(taus).shape[-1], shaped(a).ndim - 1
+    aval = shaped(a)
+    vectors = mx.sliced(a, m, k)
+    vectors = el.add(mx.triangle(vectors, True, -1), mx.identity((*aval.shape[:-2], m, k), aval.dtype))
+    taus = mx.columns(mx.conjugated(taus) if transpose else taus)
+
+    def reflect(i: Any, c: Any) -> Any:
+        # Q c and c Q^H begin with the last reflector.
+        i = el.sub(el.scalar_like(i, k - 1), i) if left != transpose else i
+        v = slicing.dynamic_slice_in_dim(vectors, i, 1, axis=axis)
+        tau = slicing.dynamic_slice_in_dim(taus, i, 1, axis=axis)
+        if left:
+            return el.sub(c, mx.matmul(el.mul(v, tau), mx.matmul(mx.adjoint(v), c)))
+        return el.sub(c, mx.matmul(mx.matmul(c, el.mul(v, tau)), mx.adjoint(v)))
+
+    return [loops.fori_loop(0, k, reflect, c)]

@@ -1,4 +1,4 @@
-"""SciPy's linear algebra: decompositions and solvers under its names and conventions."""
+"""Solvers of linear systems, with the factors they use, under SciPy's names and conventions."""
 
 from __future__ import annotations
 
@@ -208,9 +208,3 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
         a = shapes.convert_element_type(a, dtypes.to_complex(shaped(a).dtype))
     t, z = lax_linalg.schur(a)
     return t, z
-
-
-__all__ = [
-    "cho_factor", "cho_solve", "cholesky", "det", "inv", "lu_factor", "lu_solve", "schur", "solve", "solve_triangular",
-    "svd",
-]  # fmt: skip
