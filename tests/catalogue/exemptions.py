@@ -66,6 +66,7 @@ EXEMPT_PRIMITIVES: dict[str, str] = {
         ).split(),
         "values, derivatives, batching and lowering are tested in tests/lax/test_linalg.py",
     ),
+    **dict.fromkeys("cholesky_update ormqr symmetric_product".split(), "tested in tests/lax/test_linalg_products.py"),
     "check": "it raises; tested in tests/experimental/test_checkify.py",
     "eq_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",
     "le_to": "total order: bound by sort alone; tested in tests/lax/test_elementwise.py",

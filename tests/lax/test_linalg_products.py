@@ -109,6 +109,7 @@ def test_lowers_for_absent_hardware(platform):
         (lax.linalg.qdwh, s((3, 3), f32)),
     ]
     kernels = ("cu_cholesky_update_ffi", "cusolver_ormqr_ffi", "cusolver_syrk_ffi", "cusparse_gtsv2_ffi")
+    kernels += ("Qr", "ProductOfElementaryHouseholderReflectors")
     vouched = [xt.export.DisabledSafetyCheck.custom_call(k) for k in kernels]
     for f, *avals in calls:
         exported = xt.export.export(xt.jit(f), platforms=[platform], disabled_checks=vouched)
