@@ -154,7 +154,7 @@ class ModuleBuilder:
 class Body:
     """A block being filled with operations. What lowering rules receive as `ctx`."""
 
-    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms", "tokens")
+    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms", "tokens", "outer_products")
 
     def __init__(self, builder: ModuleBuilder, ip: ir.InsertionPoint) -> None:
         self.builder = builder
@@ -165,6 +165,8 @@ class Body:
         self.platforms = builder.platforms
         #: Ordered effect -> the token that the next operation with this effect takes; it puts its own in place.
         self.tokens: dict[Any, ir.Value] = {}
+        #: Outer products: their operands, and the dimensions of the product that each operand's dimensions are.
+        self.outer_products: dict[ir.Value, tuple[list[ir.Value], list[list[int]]]] = {}
 
     # -- operations --------------------------------------------------------------------------------------------
 

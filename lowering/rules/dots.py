@@ -8,6 +8,7 @@ from typing import Any
 from xtrace.core import dtypes
 from xtrace.lax import dots
 from xtrace.lowering.lower import Body, LoweringError
+from xtrace.lowering.rules import dot_forms
 
 #: The algorithms XLA's CPU backend has; asked for another one it would compute with none.
 _ON_CPU = (
@@ -87,8 +88,30 @@ def _dot_general(ctx: Body, eqn: Any, lhs: Any, rhs: Any) -> Any:
     }
     if algorithm is not None:
         attributes["algorithm"] = algorithm
+    elif ctx.platforms == ("cpu",) and ctx.builder.num_partitions == 1 and computed.dtype.name in _FORMED:
+        return _formed(ctx, lhs, rhs, lhs_aval, rhs_aval, computed, params["dimension_numbers"], attributes)
     result = ctx.op("stablehlo.dot_general", computed, [lhs, rhs], attributes)
     return _cast(ctx, result, computed, out.dtype)[0]
+
+
+#: Dtypes of results that XLA's CPU backend computes with the same semantics in every form of a product.
+_FORMED = {
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+}
+
+
+def _formed(
+    ctx: Body, lhs: Any, rhs: Any, lhs_aval: Any, rhs_aval: Any, out: Any, numbers: Any, attributes: dict[str, Any]
+) -> Any:
+    """The product in the form that is best on CPU."""
+    form = "dot"
+    if lhs_aval.dtype.name in _FORMED and not any([type(n) is not int for n in (*lhs_aval.shape, *rhs_aval.shape)]):
+        product = dot_forms.product_of(lhs_aval, rhs_aval, out, numbers)
+        form = dot_forms.form_of(product)
+    if form == "dot":
+        return ctx.op("stablehlo.dot_general", out, [lhs, rhs], attributes)
+    return dot_forms.FORMS[form](ctx, product, lhs, rhs, attributes)
 
 
 def _dimension_numbers(ctx: Body, numbers: Any) -> Any:

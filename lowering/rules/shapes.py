@@ -8,6 +8,7 @@ from xtrace.core import dtypes
 from xtrace.lax import shapes
 from xtrace.lowering.lower import Body
 from xtrace.lowering.physical import physical, trailing, with_trailing
+from xtrace.lowering.rules import dot_forms
 from xtrace.lowering.rules.elementwise import compare
 
 
@@ -24,6 +25,8 @@ def _reshape(ctx: Body, eqn: Any, x: Any) -> Any:
 def _transpose(ctx: Body, eqn: Any, x: Any) -> Any:
     out = eqn.outvars[0].aval
     permutation = with_trailing(eqn.params["permutation"], out.ndim, trailing(out))
+    if ctx.outer_products and (product := dot_forms.transposed_outer(ctx, x, out, permutation)) is not None:
+        return product
     return ctx.op("stablehlo.transpose", out, [x], {"permutation": ctx.mlir.i64_array(permutation)})
 
 

@@ -1,0 +1,215 @@
+"""The forms in which a dot product can be written for XLA's CPU backend, and which of them a product gets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xtrace.core import dtypes
+from xtrace.core.avals import ShapedArray
+from xtrace.lax.dots import Dimensions, free_dimensions
+from xtrace.lowering.lower import Body
+from xtrace.lowering.rules.reductions import reduce
+
+
+class Product(NamedTuple):
+    """A product of two arrays: their dimensions by what becomes of them, and sizes of the product of each kind."""
+
+    lhs: ShapedArray
+    rhs: ShapedArray
+    out: ShapedArray
+    numbers: Dimensions
+    lhs_free: list[int]
+    rhs_free: list[int]
+    batch: int
+    contracted: int
+    rows: int
+    columns: int
+
+
+def product_of(lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, numbers: Dimensions) -> Product:
+    (lc, rc), (lb, rb) = numbers
+    lhs_free, rhs_free = free_dimensions(lhs.ndim, lc, lb), free_dimensions(rhs.ndim, rc, rb)
+    return Product(
+        lhs=lhs,
+        rhs=rhs,
+        out=out,
+        numbers=numbers,
+        lhs_free=lhs_free,
+        rhs_free=rhs_free,
+        batch=math.prod([lhs.shape[d] for d in lb]),
+        contracted=math.prod([lhs.shape[d] for d in lc]),
+        rows=math.prod([lhs.shape[d] for d in lhs_free]),
+        columns=math.prod([rhs.shape[d] for d in rhs_free]),
+    )
+
+
+def _computed(p: Product) -> Any:
+    """The dtype to multiply and sum in: XLA's dots sum what is narrower than float32 in float32."""
+    out = p.out.dtype
+    if dtypes.is_integer(out):
+        return out
+    wide = np.result_type(np.float32, *[d for d in (p.lhs.dtype, out) if d.itemsize >= 4])
+    return dtypes.as_dtype(wide)
+
+
+def _convert(ctx: Body, x: Any, aval: ShapedArray, dtype: Any) -> Any:
+    return x if aval.dtype == dtype else ctx.op("stablehlo.convert", aval.update(dtype=dtype), [x])
+
+
+def _places(p: Product) -> tuple[list[int], list[int]]:
+    """Where the dimensions of each operand lie among those of the result followed by the contracted ones."""
+    (lc, rc), (lb, rb) = p.numbers
+    n, rank = len(lb), p.out.ndim
+    found = []
+    for ndim, contract, batch, free, start in (
+        (p.lhs.ndim, lc, lb, p.lhs_free, n),
+        (p.rhs.ndim, rc, rb, p.rhs_free, n + len(p.lhs_free)),
+    ):
+        place = [0] * ndim
+        for dims, first in ((batch, 0), (free, start), (contract, rank)):
+            for i, d in enumerate(dims):
+                place[d] = first + i
+        found.append(place)
+    return found[0], found[1]
+
+
+def _multiply(ctx: Body, operands: Any, places: Any, wide: ShapedArray) -> Any:
+    """The product element by element of arrays whose dimensions lie at `places` among those of `wide`."""
+    broadcast = [
+        ctx.op("stablehlo.broadcast_in_dim", wide, [x], {"broadcast_dimensions": ctx.mlir.i64_array(place)})
+        for x, place in zip(operands, places)
+    ]
+    return ctx.op("stablehlo.multiply", wide, broadcast)
+
+
+def _outer(ctx: Body, p: Product, lhs: Any, rhs: Any, attributes: dict[str, Any]) -> Any:
+    """Multiplied element by element, where nothing is summed."""
+    (lc, rc), _ = p.numbers
+    operands, places = [], []
+    for x, aval, contract, place in zip((lhs, rhs), (p.lhs, p.rhs), (lc, rc), _places(p)):
+        kept = [d for d in range(aval.ndim) if d not in contract]
+        if contract:
+            aval = aval.update(shape=tuple([aval.shape[d] for d in kept]))
+            x = ctx.op("stablehlo.reshape", aval, [x])
+        operands.append(_convert(ctx, x, aval, p.out.dtype))
+        places.append([place[d] for d in kept])
+    out = _multiply(ctx, operands, places, p.out)
+    ctx.outer_products[out] = (operands, places)
+    return out
+
+
+def transposed_outer(ctx: Body, x: Any, out: ShapedArray, permutation: Any) -> Any:
+    """The transpose of an outer product, as an outer product; None where `x` isn't one.
+
+    XLA writes an outer product that is transposed in the order of the product and copies it: twice the memory traffic,
+    one pass of it in strides. The product of operands broadcast to the transposed shape is written once, in order.
+    """
+    found = ctx.outer_products.get(x)
+    if found is None:
+        return None
+    operands, places = found
+    new = [0] * len(permutation)
+    for position, d in enumerate(permutation):
+        new[d] = position
+    return _multiply(ctx, operands, [[new[d] for d in place] for place in places], out)
+
+
+def _sum(ctx: Body, p: Product, lhs: Any, rhs: Any, attributes: dict[str, Any]) -> Any:
+    """Multiplied element by element, and summed."""
+    dtype = _computed(p)
+    wide = ShapedArray((*p.out.shape, *[p.lhs.shape[d] for d in p.numbers[0][0]]), dtype)
+    operands = [_convert(ctx, x, aval, dtype) for x, aval in ((lhs, p.lhs), (rhs, p.rhs))]
+    products = _multiply(ctx, operands, _places(p), wide)
+    summed, scalar = p.out.update(dtype=dtype), ShapedArray((), dtype)
+    (out,) = reduce(
+        ctx,
+        [products],
+        [ctx.constant(0, scalar)],
+        [wide],
+        range(p.out.ndim, wide.ndim),
+        [summed],
+        lambda body, arguments: [body.op("stablehlo.add", scalar, arguments)],
+    )
+    return _convert(ctx, out, summed, p.out.dtype)
+
+
+def _ordered(ctx: Body, x: Any, aval: ShapedArray, order: list[int]) -> tuple[Any, ShapedArray]:
+    if order == list(range(aval.ndim)):
+        return x, aval
+    moved = aval.update(shape=tuple([aval.shape[d] for d in order]))
+    return ctx.op("stablehlo.transpose", moved, [x], {"permutation": ctx.mlir.i64_array(order)}), moved
+
+
+def _matrices(ctx: Body, p: Product, lhs: Any, rhs: Any, attributes: dict[str, Any]) -> Any:
+    """A product of two matrices, or of one pair for every batch: (batch,) rows by contracted by columns."""
+    (lc, rc), (lb, rb) = p.numbers
+    lead = (p.batch,) if lb else ()
+    n = len(lead)
+
+    # Each side keeps its free and contracted dimensions in the order in which they lie, and none of size one.
+    def side(x: Any, aval: ShapedArray, batch: Any, free: list[int], contract: Any, size: int) -> tuple[Any, int]:
+        first = bool(contract) and bool(free) and min(contract) < min(free)
+        order = [*batch, *contract, *free] if first else [*batch, *free, *contract]
+        x, aval = _ordered(ctx, x, aval, order)
+        own = () if size == 1 else (size,)
+        shape = (*lead, p.contracted, *own) if first else (*lead, *own, p.contracted)
+        if aval.shape != shape:
+            x = ctx.op("stablehlo.reshape", aval.update(shape=shape), [x])
+        return x, n if first else n + len(own)
+
+    lhs, left = side(lhs, p.lhs, lb, p.lhs_free, lc, p.rows)
+    rhs, right = side(rhs, p.rhs, rb, p.rhs_free, rc, p.columns)
+    batch = list(range(n))
+    numbers = ctx.mlir.parsed(
+        f"#stablehlo.dot<lhs_batching_dimensions = {batch}, rhs_batching_dimensions = {batch}, "
+        f"lhs_contracting_dimensions = [{left}], rhs_contracting_dimensions = [{right}]>"
+    )
+    flat = p.out.update(shape=(*lead, *[size for size in (p.rows, p.columns) if size != 1]))
+    out = ctx.op("stablehlo.dot_general", flat, [lhs, rhs], attributes | {"dot_dimension_numbers": numbers})
+    return out if flat.shape == p.out.shape else ctx.op("stablehlo.reshape", p.out, [out])
+
+
+Form = Callable[[Body, Product, Any, Any, dict[str, Any]], Any]
+
+FORMS: dict[str, Form] = {"outer": _outer, "sum": _sum, "matrices": _matrices}
+
+#: Multiplications up to which reshaping to one contracted dimension costs no time to run.
+_SMALL = 1 << 20
+
+_forced: str | None = None
+
+
+@contextmanager
+def forced(name: str) -> Iterator[None]:
+    """Lower every product in one form, "dot" or a key of FORMS: for measuring."""
+    global _forced
+    before, _forced = _forced, name
+    try:
+        yield
+    finally:
+        _forced = before
+
+
+def form_of(p: Product) -> str:
+    """The name of the form that is best, by the table of `python -m bench.dot_forms`.
+
+    Nothing contracted, or one element: XLA multiplies too, but ours can be written transposed (`transposed_outer`);
+    per-example gradients take a third of the time. Several dimensions contracted: XLA transposes both operands into
+    copies, whose kernels take 30 ms to compile; one dimension takes 6 ms and runs as fast, until the product is so
+    large that the copies pay for themselves (1.2 times slower from 8M multiplications). Written as multiplications
+    and sums, products of vectors and tiny matrices compile in half the time but run up to 10 times slower when they
+    are larger than a few elements, so they stay as they are; operands that are transposed make no difference.
+    """
+    if _forced is not None:
+        return "dot" if _forced == "outer" and p.contracted != 1 else _forced
+    contracting = p.numbers[0][0]
+    if p.contracted == 1:
+        return "outer"
+    if len(contracting) > 1 and p.batch * p.rows * p.contracted * p.columns <= _SMALL:
+        return "matrices"
+    return "dot"
