@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import xtrace.callbacks  # noqa: F401  (callbacks run through the runtime)
-from xtrace.api.explaining import explain
+from xtrace.api.explanations import explain
 from xtrace.api.visualizing import visualize_array_sharding, visualize_sharding
 from xtrace.core import formatting, pytree, source
 from xtrace.core.primitive import as_array, shaped

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import xtrace as xt
 from tests.lax.edge_cases import PATH, cases, numbers
 from xtrace import lax
+from xtrace.core.fingerprint import fingerprint
 from xtrace.lax import elementwise as el
 
 _RECORDED = json.loads(PATH.read_text())
@@ -101,6 +104,25 @@ def test_accuracy():
         lax.Tolerance()
     with pytest.raises(ValueError, match="Tolerances must be non-negative."):
         lax.Tolerance(atol=-1.0)
+
+
+def test_tolerances_are_values():
+    one = lax.Tolerance(rtol=1e-4, ulps=2)
+    assert one == lax.Tolerance(0.0, 1e-4, 2) and hash(one) == hash(lax.Tolerance(0.0, 1e-4, 2))
+    assert one != lax.Tolerance(rtol=1e-3, ulps=2) and one != (0.0, 1e-4, 2)
+    assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
+    assert repr(one) == "Tolerance(atol=0.0, rtol=0.0001, ulps=2)"
+    with pytest.raises(AttributeError, match="a Tolerance can't be changed"):
+        one.ulps = 3
+    with pytest.raises(AttributeError, match="a Tolerance can't be changed"):
+        del one.ulps
+
+
+def test_a_tolerance_is_part_of_a_fingerprint():
+    def key(ulps):
+        return fingerprint(xt.make_jaxpr(lambda x: lax.exp(x, accuracy=lax.Tolerance(ulps=ulps)))(1.0).jaxpr)
+
+    assert key(2) == key(2) != key(3)
 
 
 @pytest.mark.parametrize(

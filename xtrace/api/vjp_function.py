@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,34 +17,56 @@ from xtrace.transforms.zeros import Zero, instantiate
 _flatten = pytree.default_registry.flatten
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NotNeeded:
+class _Sentinel:
+    """A value that only says what it is: equal to others of its class."""
+
+    __slots__ = ()
+    fingerprint_fields = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class NotNeeded(_Sentinel):
     """Stands in `args_res` for an argument that the backward pass doesn't read."""
 
+    __slots__ = ()
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class NotSaveable:
+
+class NotSaveable(_Sentinel):
     """Stands in `args_res` for an argument that the backward pass reads and that wasn't to be saved."""
 
+    __slots__ = ()
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GradValue:
+
+class GradValue(_Sentinel):
     """An entry of `with_refs`: return this gradient."""
 
+    __slots__ = ()
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DontWant:
+
+class DontWant(_Sentinel):
     """An entry of `with_refs`: don't compute this gradient."""
 
+    __slots__ = ()
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GradRef:
+
+class GradRef(_Sentinel):
     """Stands for a gradient that was added to a reference."""
 
+    __slots__ = ()
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class DidntWant:
+
+class DidntWant(_Sentinel):
     """Stands for a gradient that wasn't computed."""
+
+    __slots__ = ()
 
 
 # Results of compiled functions may hold these; the entries of with_refs are leaves.

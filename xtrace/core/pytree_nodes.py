@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -213,6 +212,8 @@ def register_dataclass(
       >>> xt.tree.structure(Layer(1.0, 2.0))
       PyTreeDef(CustomNode(Layer[('relu',)], [*, *]))
     """
+    import dataclasses  # who calls this has loaded it; importing xtrace need not
+
     name = getattr(nodetype, "__qualname__", repr(nodetype))
     if data_fields is None and meta_fields is None:
         if not dataclasses.is_dataclass(nodetype):
@@ -233,6 +234,8 @@ def register_dataclass(
 
 
 def _check_fields(nodetype: type, name: str, data: list[str], meta: list[str], drop: Sequence[str]) -> None:
+    import dataclasses
+
     both = sorted(set(data) & set(meta))
     if both:
         raise ValueError(f"register_dataclass: {both} of {name} are both in data_fields and in meta_fields")
@@ -272,6 +275,8 @@ def static(**kwargs: Any) -> Any:
       >>> xt.tree.leaves(Scaled(1.5))
       [1.5]
     """
+    import dataclasses
+
     metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)
 

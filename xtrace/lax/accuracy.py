@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from typing import Any
 
@@ -21,22 +20,47 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-@dataclasses.dataclass(frozen=True)
 class Tolerance:
     """The error that a function may make: absolute, relative, or in units of the last place.
 
     Raises ValueError when one of them is negative or all are zero.
     """
 
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
+    __slots__ = ("atol", "rtol", "ulps")
+    fingerprint_fields = __slots__
 
-    def __post_init__(self) -> None:
-        if min(self.atol, self.rtol, self.ulps) < 0.0:
+    atol: float
+    rtol: float
+    ulps: int
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
+        if min(atol, rtol, ulps) < 0.0:
             raise ValueError("Tolerances must be non-negative.")
-        if self.atol == self.rtol == self.ulps == 0:
+        if atol == rtol == ulps == 0:
             raise ValueError("At least one of atol, rtol, or ulps must be set.")
+        for name, value in zip(self.__slots__, (atol, rtol, ulps)):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Tolerance can't be changed (its {name}); make another one")
+
+    def __delattr__(self, name: str) -> None:
+        self.__setattr__(name, None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tolerance) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tolerance, self._fields()
+
+    def _fields(self) -> tuple[float, float, int]:
+        return self.atol, self.rtol, self.ulps
+
+    def __repr__(self) -> str:
+        return f"Tolerance(atol={self.atol!r}, rtol={self.rtol!r}, ulps={self.ulps!r})"
 
 
 def checked(accuracy: Any) -> AccuracyMode | Tolerance:
