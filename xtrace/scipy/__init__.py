@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_SUBMODULES = ("fft", "linalg", "special")
+_SUBMODULES = ("cluster", "fft", "integrate", "linalg", "sparse", "special")
 
 
 def __getattr__(name: str) -> Any:

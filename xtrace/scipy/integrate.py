@@ -1,0 +1,7 @@
+"""Integrals of sampled functions."""
+
+from __future__ import annotations
+
+from xtrace.numpy import trapezoid
+
+__all__ = ["trapezoid"]
