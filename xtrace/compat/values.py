@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
+from xtrace.lax import shapes
 
 
 def is_weakly_typed(x: Any) -> bool:
     """Whether a value takes the dtype of what it is combined with, as Python numbers do."""
     return bool(shaped(x).weak_type)
+
+
+def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
+    """An array in another dtype, which is weak or not as said."""
+    dtype = shaped(operand).dtype if new_dtype is None else dtypes.canonical_dtype(new_dtype)
+    return shapes.convert(operand, dtype, weak_type)

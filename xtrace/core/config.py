@@ -366,6 +366,13 @@ _define = config.define
 enable_x64 = _define(
     "enable_x64", False, "64-bit types are allowed; otherwise they are narrowed to 32 bits", in_jit_key=True
 )
+explicit_x64_dtypes = _define(
+    "explicit_x64_dtypes",
+    "warn",
+    "what becomes of a 64-bit dtype that a program asks for by name where enable_x64 is off",
+    choices=("warn", "error"),
+    in_jit_key=True,
+)
 disable_jit = _define(
     "disable_jit", False, "jit runs the Python function instead of a compiled program", in_jit_key=True
 )

@@ -7,6 +7,7 @@ trace, whose `parent` is the one it found; a trace interprets a primitive and sp
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -206,6 +207,38 @@ class Tracer:
 
     def tobytes(self, order: str = "C") -> bytes:
         self._refuse("ConcretizationTypeError", wanted="bytes object (tobytes)")
+
+
+def _of_a_buffer(name: str) -> Callable[..., NoReturn]:
+    """What only an array in memory has."""
+    says = f"`{name}` belongs to arrays in memory: read it of the argument or result outside of the traced function."
+
+    def refuse(self: Tracer, *args: Any) -> NoReturn:
+        self._refuse("ConcretizationTypeError", context=says, wanted="array in memory")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Refused: {says}"
+    return refuse
+
+
+for _name in "addressable_data delete devices is_deleted on_device_size_in_bytes unsafe_buffer_pointer".split():
+    setattr(Tracer, _name, _of_a_buffer(_name))
+for _name in "addressable_shards committed global_shards is_fully_addressable is_fully_replicated traceback".split():
+    setattr(Tracer, _name, property(_of_a_buffer(_name)))
+
+
+def _of_the_type(name: str, error: type[Exception]) -> property:
+    def refuse(self: Tracer) -> NoReturn:
+        raise error(
+            f"the {name!r} attribute is not available on a traced array of type {self.aval.str_short()}: "
+            f"typeof(x).{name} says what its type knows of it"
+        )
+
+    return property(refuse, doc=f"Refused: see typeof(x).{name}.")
+
+
+Tracer.sharding = _of_the_type("sharding", AttributeError)  # type: ignore[attr-defined]
+Tracer.memory_space = _of_the_type("memory_space", ValueError)  # type: ignore[attr-defined]
 
 
 def eval_context() -> use_trace:

@@ -7,6 +7,7 @@ from typing import Any
 
 #: Module -> the public names it defines.
 _MODULES: dict[str, str] = {
+    "array_api": "__array_api_version__ __array_namespace_info__",
     "bits": "packbits unpackbits",
     "creation": "array asarray",
     "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",

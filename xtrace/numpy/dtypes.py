@@ -119,9 +119,7 @@ def canonical(spec: Any, function: str) -> DType:
         found = _canonical(spec, function)
         table[spec] = found
     dtype, wide = found
-    if wide is not None:
-        _warn_truncated(wide, dtype, function)
-    return dtype
+    return dtype if wide is None else _wide(wide, dtype, function)
 
 
 def _canonical(spec: Any, function: str) -> tuple[DType, Any]:
@@ -140,14 +138,21 @@ def _canonical(spec: Any, function: str) -> tuple[DType, Any]:
     return dtype, (None if dtype == asked else asked)
 
 
-def _warn_truncated(asked: DType, dtype: DType, function: str) -> None:
+def _wide(asked: DType, dtype: DType, function: str) -> DType:
+    """The dtype in place of a 64-bit one that was asked for by name with x64 mode off: the flag may forbid it."""
+    advice = (
+        "64-bit types are off. Turn them on with config.update('jax_enable_x64', True) or JAX_ENABLE_X64=1, or ask for "
+        f"{dtype}."
+    )
+    if config.explicit_x64_dtypes.value == "error":
+        raise ValueError(f"Explicitly requested dtype {asked} in {function} is not available: {advice}")
     warnings.warn(
         f"Explicitly requested dtype {asked} in {function} is not available, and will be truncated to dtype {dtype}: "
-        "64-bit types are off. Turn them on with config.update('jax_enable_x64', True) or JAX_ENABLE_X64=1, or ask for "
-        f"{dtype}.",
+        + advice,
         UserWarning,
         stacklevel=_stack_depth(),
     )
+    return dtype
 
 
 def _stack_depth() -> int:

@@ -131,6 +131,22 @@ def _byteswap(self: Any) -> Any:
     return bits.byteswap(self)
 
 
+def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The module with the functions of the Python array API: see `numpy.array_api.array_namespace`."""
+    from xtrace.numpy import array_api
+
+    return array_api.array_namespace(self, api_version=api_version)
+
+
+def _to_device(self: Any, device: Any, *, stream: int | None = None) -> Any:
+    """The array on a device, or laid out by a sharding: see `device_put`."""
+    if stream is not None:
+        raise NotImplementedError("to_device has no streams: leave out stream, XLA orders transfers by itself")
+    from xtrace.placement import device_put
+
+    return device_put(self, device)
+
+
 def _flat(self: Any) -> Any:
     raise NotImplementedError("Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
 
@@ -146,6 +162,7 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 _OWN: dict[str, Any] = {
     "T": property(lambda self: _numpy("transpose")(self), doc="The array with its axes reversed."),
+    "__array_namespace__": _array_namespace,
     "__contains__": _contains,
     "__round__": _round,
     "astype": _astype,
@@ -156,6 +173,7 @@ _OWN: dict[str, Any] = {
     "flatten": _flatten,
     "reshape": _reshape,
     "sort": _sort,
+    "to_device": _to_device,
     "transpose": _transpose,
     "view": _view,
 }
