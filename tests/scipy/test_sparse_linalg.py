@@ -20,7 +20,7 @@ def wide():
         yield
 
 
-@pytest.mark.parametrize("method", ["cg", "bicgstab"])
+@pytest.mark.parametrize("method", ["cg", "bicgstab", "gmres"])
 @pytest.mark.parametrize("complex_", [False, True])
 def test_solves(method, complex_):
     a = A + 1j * complex_ * A.T[::-1] / 4 if complex_ else A

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -85,6 +86,44 @@ def _bicgstab(a: _Product, m: _Product, b: Any, x0: Any, limit2: Any, maxiter: i
     return lax.while_loop(going, step, start)[0]
 
 
+def _gmres(a: _Product, m: _Product, b: Any, x0: Any, limit2: Any, maxiter: int, restart: int) -> Any:
+    """Rounds of `restart` steps, in each the least residual over a Krylov space whose basis Arnoldi's method makes.
+
+    Source: Saad and Schultz, GMRES, 1986.
+    """
+    n = shaped(b).shape[0]
+
+    def arnoldi(k: Any, state: Any) -> Any:
+        basis, h = state
+        v = m(a(basis[k]))
+        size = xnp.sqrt(_size2(v))
+        for _ in range(2):  # twice, for orthogonality to rounding
+            part = xnp.matmul(xnp.conj(basis), v, precision=lax.Precision.HIGHEST)
+            h = h.at[:, k].add(part)
+            v = v - xnp.matmul(part, basis, precision=lax.Precision.HIGHEST)
+        rest = xnp.sqrt(_size2(v))
+        new = rest > 4 * xnp.finfo(v.dtype).eps * size  # else the space holds the solution
+        h = h.at[k + 1, k].set(xnp.where(new, rest, 0).astype(v.dtype))
+        return basis.at[k + 1].set(xnp.where(new, v / xnp.where(new, rest, 1).astype(v.dtype), 0)), h
+
+    def going(state: Any) -> Any:
+        _, r, k = state
+        return (_size2(r) > limit2) & (k < maxiter)
+
+    def a_round(state: Any) -> Any:
+        x, r, k = state
+        z = m(r)
+        size = xnp.sqrt(_size2(z)).astype(z.dtype)
+        basis = xnp.zeros((restart + 1, n), z.dtype).at[0].set(z / size)
+        basis, h = lax.fori_loop(0, restart, arnoldi, (basis, xnp.zeros((restart + 1, restart), z.dtype)))
+        right = xnp.zeros((restart + 1,), z.dtype).at[0].set(size)
+        y = xnp.linalg.lstsq(h, right)[0]
+        x = x + xnp.matmul(y, basis[:restart], precision=lax.Precision.HIGHEST)
+        return x, b - a(x), k + 1
+
+    return lax.while_loop(going, a_round, (x0, b - a(x0), 0))[0]
+
+
 def _solved(name: str, method: Any, symmetric: bool, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any,
             M: Any) -> tuple[Any, None]:  # fmt: skip
     flat, unravel = ravel_pytree(b)
@@ -136,3 +175,34 @@ def bicgstab(
     [1.0, 2.0]
     """
     return _solved("bicgstab", _bicgstab, False, A, b, x0, tol, atol, maxiter, M)
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-05,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> tuple[Any, None]:
+    """Solve A x = b by the generalized minimal residual method; arguments and results as of `cg`, for any A.
+
+    Args:
+      A, b, x0, tol, atol, M: as of `cg`.
+      restart: how many steps a round has, and vectors its basis.
+      maxiter: how many rounds there are at most.
+      solve_method: "batched" or "incremental"; both solve a small least-squares problem at the end of a round.
+
+    >>> import numpy as np, xtrace as xt
+    >>> xt.scipy.sparse.linalg.gmres(lambda x: 2 * x, np.array([2.0, 4.0]))[0].round(3).tolist()
+    [1.0, 2.0]
+    """
+    if solve_method not in ("batched", "incremental"):
+        raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
+    size = shaped(ravel_pytree(b)[0]).size
+    method = functools.partial(_gmres, restart=min(restart, size))
+    return _solved("gmres", method, False, A, b, x0, tol, atol, maxiter, M)
