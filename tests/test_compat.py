@@ -1,5 +1,6 @@
 """Names that programs import from JAX's private modules."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -111,3 +112,20 @@ def test_weak_types_are_told():
 
     assert dtypes.is_weakly_typed(1.0) and not dtypes.is_weakly_typed(np.float32(1))
     assert xt.jit(lambda x: x + dtypes.is_weakly_typed(x))(1.0) == 2.0
+
+
+def test_tokens_of_running_programs_are_waited_for():
+    from xtrace.compat._src.dispatch import runtime_tokens
+
+    seen = []
+    xt.jit(lambda x: xt.debug.callback(lambda v: seen.append(float(v)), x))(2.0)
+    runtime_tokens.block_until_ready()
+    assert seen == [2.0]
+
+    def fails(v):
+        raise RuntimeError("on purpose")
+
+    with contextlib.suppress(xt.errors.JaxRuntimeError):  # the call itself may see it
+        xt.jit(lambda x: xt.debug.callback(fails, x))(2.0)
+    runtime_tokens.clear()
+    runtime_tokens.block_until_ready()

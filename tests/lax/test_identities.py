@@ -46,3 +46,10 @@ def test_optimization_barrier():
     # Only the operands that move have a tangent, and the unused result's cotangent stays zero.
     assert xt.grad(lambda x: lax.optimization_barrier((x * 2.0, 3.0))[0])(1.0) == 2.0
     assert xt.grad(lambda x: lax.optimization_barrier((x * 2.0, x))[0])(1.0) == 2.0
+
+
+def test_stop_gradient_of_numbers_gives_arrays():
+    for value, dtype in ((2.0, np.float32), (3, np.int32), (np.float32(1.5), np.float32)):
+        out = xt.lax.stop_gradient(value)
+        assert out.dtype == dtype and out.shape == () and float(out) == value
+    assert xt.lax.stop_gradient(2.0).weak_type and not xt.lax.stop_gradient(np.float32(1.5)).weak_type

@@ -128,6 +128,7 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "dispatch": {
         "apply_primitive": "interpreters.xla.apply_primitive",
+        "runtime_tokens": "compat.values.runtime_tokens",
     },
     "dtypes": {
         "is_weakly_typed": "compat.values.is_weakly_typed",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
+from xtrace.runtime import host_calls
 
 
 def is_weakly_typed(x: Any) -> bool:
@@ -18,3 +20,18 @@ def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool =
     """An array in another dtype, which is weak or not as said."""
     dtype = shaped(operand).dtype if new_dtype is None else dtypes.canonical_dtype(new_dtype)
     return shapes.convert(operand, dtype, weak_type)
+
+
+class _RuntimeTokens:
+    """What is still to be done by programs with effects that were called."""
+
+    def block_until_ready(self) -> None:
+        host_calls.effects_barrier()
+
+    def clear(self) -> None:
+        """Wait for those programs as well; what went wrong in them is nobody's concern any more."""
+        with contextlib.suppress(Exception):
+            host_calls.effects_barrier()
+
+
+runtime_tokens = _RuntimeTokens()

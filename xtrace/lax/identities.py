@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xtrace.core.avals import ShapedArray
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, as_array, shaped
 from xtrace.core.pytree import tree_flatten, tree_map, tree_unflatten
 from xtrace.lax.rules import linear_in
 from xtrace.transforms.batching import MappedAxis
@@ -25,7 +25,7 @@ def _same_batch(primitive: Primitive) -> Any:
 
 stop_gradient_p = Primitive("stop_gradient", _same)
 stop_gradient_p.elementwise = True
-stop_gradient_p.impl = lambda x: x
+stop_gradient_p.impl = as_array
 stop_gradient_p.jvps = (None,)
 stop_gradient_p.batch = _same_batch(stop_gradient_p)
 
