@@ -9,6 +9,8 @@ from typing import Any
 _MODULES: dict[str, str] = {
     "array_api": "__array_api_version__ __array_namespace_info__",
     "bits": "packbits unpackbits",
+    "convolving": "convolve correlate",
+    "covariances": "corrcoef cov",
     "creation": "array asarray",
     "cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "differences": "diff ediff1d gradient",
@@ -24,27 +26,25 @@ _MODULES: dict[str, str] = {
     ),
     "einsum_notation": "einsum einsum_path",
     "elementwise": (
-        "abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 "
-        "atanh bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift "
-        "bitwise_xor cbrt ceil cos cosh divide equal exp exp2 expm1 fabs floor greater greater_equal invert "
-        "left_shift less less_equal log log1p log2 maximum minimum multiply negative nextafter not_equal "
-        "positive right_shift sign sin sinh sqrt square subtract tan tanh true_divide"
+        "abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh "
+        "bitwise_invert bitwise_left_shift bitwise_not bitwise_right_shift cbrt ceil cos cosh divide equal exp "
+        "exp2 expm1 fabs floor greater greater_equal invert left_shift less less_equal log log1p log2 nextafter "
+        "not_equal positive right_shift sign sin sinh sqrt square tan tanh true_divide"
     ),
     "elementwise_float": (
         "angle around conj conjugate copysign frexp imag isfinite isinf isnan isneginf isposinf ldexp modf "
         "nan_to_num real rint round signbit spacing trunc"
     ),
-    "elementwise_logic": (
-        "allclose array_equal array_equiv bitwise_count clip fmax fmin isclose logical_and logical_not "
-        "logical_or logical_xor where"
-    ),
+    "elementwise_logic": ("allclose array_equal array_equiv bitwise_count clip fmax fmin isclose logical_not where"),
     "elementwise_math": (
-        "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 logaddexp "
-        "logaddexp2 mod pow power rad2deg radians reciprocal remainder sinc"
+        "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 mod pow power "
+        "rad2deg radians reciprocal remainder sinc"
     ),
     "filling": "empty empty_like full full_like ones ones_like zeros zeros_like",
     "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
+    "index_expressions": "c_ index_exp r_ s_",
     "inspecting": "iscomplex iscomplexobj isreal isrealobj isscalar iterable ndim shape size",
+    "integration": "trapezoid",
     "interchange": "from_dlpack frombuffer fromfile fromiter fromstring load save savez",
     "interpolation": "interp unwrap",
     "joining": (
@@ -59,6 +59,7 @@ _MODULES: dict[str, str] = {
     "mapping": "apply_along_axis apply_over_axes piecewise select vectorize",
     "nan_reductions": "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "padding": "pad trim_zeros",
+    "polynomial_fits": "polyfit roots",
     "polynomials": "poly polyadd polyder polydiv polyint polymul polysub polyval",
     "positions": (
         "argwhere diag diag_indices diag_indices_from diagflat diagonal fill_diagonal flatnonzero ix_ "
@@ -71,12 +72,16 @@ _MODULES: dict[str, str] = {
         "arange bartlett blackman eye fromfunction geomspace hamming hanning identity indices kaiser linspace "
         "logspace meshgrid mgrid ogrid tri tril triu vander"
     ),
-    "reductions": "all amax amin any argmax argmin average count_nonzero max mean min prod ptp std sum var",
+    "reductions": "all amax amin any argmax argmin average count_nonzero max mean min minmax prod ptp std sum var",
     "sets": (
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values"
     ),
-    "sorting": "argpartition argsort digitize lexsort partition searchsorted sort sort_complex",
+    "sorting": "argpartition argsort digitize lexsort partition searchsorted sort sort_complex top_k",
     "taking": "choose compress delete extract insert place put put_along_axis take take_along_axis",
+    "ufunc_objects": (
+        "add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and logical_or logical_xor "
+        "maximum minimum multiply negative subtract ufunc"
+    ),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 #: Modules that are public themselves.

@@ -138,13 +138,14 @@ def _apply(name: str, fft_type: FftType, a: Any, s: Any, axes: Any, norm: str | 
 def _axis_of(name: str, axis: Any) -> Any:
     if isinstance(axis, (list, tuple)):
         raise ValueError(
-            f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. Got axis = {axis!r}."
+            f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. "
+            f"Got axis = {axis!r}."
         )
     return None if axis is None else (axis,)
 
 
-_NORM = """norm: where the transform is divided by its number of elements: "backward" (or None) in the inverse, "forward" in
-        the forward one, "ortho" by its square root in both.
+_NORM = """norm: where the transform is divided by its number of elements: "backward" (or None) in the inverse,
+        "forward" in the forward one, "ortho" by its square root in both.
 
     Returns:
       {result}

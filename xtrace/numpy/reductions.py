@@ -356,6 +356,23 @@ amax, amin = max, min
 
 
 @composite(static_argnames=("axis", "keepdims"))
+def minmax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> tuple[Any, Any]:
+    """(minimum, maximum) over axes. Arguments, results and errors as in `max`; `initial` may be one for each.
+
+    >>> import numpy as np, xtrace as xt
+    >>> [int(x) for x in xt.numpy.minmax(np.array([3, -1, 2]))]
+    [-1, 3]
+    """
+    first, second = initial if isinstance(initial, tuple) else (initial, initial)
+    return (
+        reduce(MIN, a, axis, None, out, keepdims, first, where),
+        reduce(MAX, a, axis, None, out, keepdims, second, where),
+    )
+
+
+@composite(static_argnames=("axis", "keepdims"))
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether all elements along axes are nonzero.
 

@@ -13,7 +13,7 @@ from xtrace.lax import elementwise as el
 from xtrace.lax import sorting as lax_sorting
 from xtrace.numpy import promotion
 from xtrace.numpy import reductions as red
-from xtrace.numpy.arguments import canonical_axis
+from xtrace.numpy.arguments import as_array, canonical_axis
 
 
 def _flat_or_axis(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
@@ -354,3 +354,40 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     descending = el.sub(red.filled(shaped(flipped).shape, red.typed(n, dtype)), flipped)
     first, last = (slicing.index_in_dim(bins, i, 0, False) for i in (0, n - 1))
     return selection.select(comparisons.ge(last, first), ascending, descending)
+
+
+def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
+    """The k largest or smallest elements along an axis, the most extreme first, and their positions.
+
+    Args:
+      a: array of real numbers or booleans.
+      k: how many.
+      axis: along which axis.
+      mode: "largest" or "smallest".
+      sorted: without effect: they are always sorted.
+
+    Returns:
+      (values, positions): arrays with k elements along the axis; positions are int32.
+
+    Raises:
+      ValueError: complex numbers, another mode, a k greater than the axis is long.
+
+    >>> import numpy as np, xtrace as xt
+    >>> values, positions = xt.numpy.top_k(np.array([3, 1, 2]), 2, mode="smallest")
+    >>> values.tolist(), positions.tolist()
+    ([1, 2], [1, 2])
+    """
+    a = as_array("top_k", a)
+    dtype = shaped(a).dtype
+    if dtypes.is_complex(dtype):
+        raise ValueError("top_k is not compatible with complex inputs.")
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"mode must be 'largest' or 'smallest', got {mode!r}")
+    axis = canonical_axis(axis, shaped(a).ndim)
+    if mode == "largest":
+        values, positions = lax_sorting.top_k(a, k, axis=axis)
+        return values, positions
+    # Turned round so that the smallest come first: ~x for integers, whose least value has no negative.
+    turn = el.neg if dtypes.is_floating(dtype) else bitwise.bitwise_not
+    values, positions = lax_sorting.top_k(turn(a), k, axis=axis)
+    return turn(values), positions
