@@ -1,7 +1,7 @@
 """Measure the forms in which products can be lowered for the CPU: python -m bench.dot_forms [GROUP ...]
 
 For every product of the sweep: seconds to compile and to run each form, the forms taking turns, as medians. The forms
-are those of xtrace/lowering/rules/dot_forms.py, whose choice rests on this table; `chosen` is what it chooses now.
+are those of lowering/rules/dot_forms.py, whose choice rests on this table; `chosen` is what it chooses now.
 """
 
 from __future__ import annotations

@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 
-
-
 def run(jaxpr, target):
     return jaxpr, []
