@@ -142,3 +142,14 @@ def test_errors_of_the_program_are_one_line_with_its_place(dump):
     assert result.stderr.startswith(f"xtrace: error: {dump.folder / 'model.py'}:13: TypeError: ")
     assert result.stderr.count("\n") == 1
     assert dump("--traceback", "model.py:branch", "--arg", "f32[]").stderr.startswith("Traceback")
+
+
+def test_passes(dump):
+    shown = text(
+        dump("model.py:loss", "--arg", PARAMS, "--arg", "f32[4,3]", "--transform", "grad", "--stage", "passes")
+    )
+    assert shown.startswith("# before the passes\n{ lambda ;")
+    assert "# inline: " in shown and "no result depends on it" in shown and "model.py:" in shown
+    assert text(dump("model.py:scale", "--arg", "f32[3]", "--stage", "passes", "--passes", "none")) == "# no pass ran\n"
+    failed = dump("model.py:scale", "--arg", "f32[3]", "--stage", "passes", "--passes", "bogus")
+    assert failed.returncode != 0 and "there is no pass 'bogus'" in failed.stderr
