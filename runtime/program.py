@@ -16,7 +16,7 @@ import numpy as np
 from xtrace.core import config, dtypes, monitoring
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
-from xtrace.core.jaxpr import Jaxpr, used_inputs
+from xtrace.core.jaxpr import Jaxpr, live_eqns, used_inputs
 from xtrace.core.primitive import shaped
 from xtrace.core.sharding_text import mesh_text
 from xtrace.runtime import array, backends, compiling, host_calls, jaxlib_api, shardings, spmd, transfers
@@ -173,7 +173,10 @@ class LoweredProgram:
             from xtrace.lowering.passes import pipeline
 
             target = pipeline.Target(self.platforms, self._inline)
-            self._passes = pipeline.run(self._body, self.name, target, self.pass_names)
+            body = self._body
+            if not all(self.kept):  # dead equations may read inputs that are not there
+                body = body.replace(eqns=live_eqns(body))
+            self._passes = pipeline.run(body, self.name, target, self.pass_names)
         return self._passes
 
     def _lowered(self, platforms: tuple[str, ...]) -> Any:

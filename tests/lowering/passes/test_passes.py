@@ -196,3 +196,7 @@ def test_compositions_of_the_catalogue_keep_their_values(sampling):
             inexact = any(compositions.is_inexact(base.args[k].dtype) for k in base.arrays)
             names = compositions._applicable(op, base, inexact)
             compositions.check(op, chosen, rng.sample(names, 2), sampling.seed)
+
+
+def test_dead_code_that_reads_an_unused_argument():
+    assert xt.jit(lambda x, y: (xnp.sin(y), x)[1] + 1)(X, X).shape == X.shape
