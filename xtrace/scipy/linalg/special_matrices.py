@@ -88,7 +88,7 @@ def invpascal(n: int, kind: str | None = None) -> Any:
     """
     _one_of("kind", kind, ("symmetric", "lower", "upper", None))
     i = np.arange(n)
-    lower = _binomials(n) * (1 - 2 * ((i[:, None] + i) % 2))
+    lower = _binomials(n) * (1 - 2 * ((i[:, None] + i) % 2)) + 0.0  # no -0
     return _of_float(_by_kind(lower, lower.T @ lower, kind))
 
 
