@@ -1,0 +1,246 @@
+"""Special functions that are primitives, or formulas of a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xtrace.core.composite import composite
+from xtrace.lax import bessel, comparisons, incomplete_beta, incomplete_gamma, selection
+from xtrace.lax import elementwise as el
+from xtrace.lax import special as lax_special
+from xtrace.nn import normalization
+from xtrace.nn.normalization import logsumexp as logsumexp
+from xtrace.scipy.special.declare import full_like, operands, unary, with_derivatives
+
+
+def softmax(x: Any, /, *, axis: Any = None) -> Any:
+    """exp(x) scaled to the sum 1 over `axis`: an axis, several, or all of them, which is SciPy's default and not nn's.
+
+    >>> import xtrace as xt
+    >>> float(xt.scipy.special.softmax(xt.numpy.zeros((2, 2)))[0, 0])
+    0.25
+    """
+    return normalization.softmax(x, axis)
+
+
+def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
+    """Logarithm of `softmax`, which doesn't underflow. Arguments as there.
+
+    >>> import xtrace as xt
+    >>> round(float(xt.scipy.special.log_softmax(xt.numpy.zeros((2, 2)))[0, 0]), 4)
+    -1.3863
+    """
+    return normalization.log_softmax(x, axis)
+
+
+def _zero_where_zero(x: Any, product: Any) -> Any:
+    """`product`, 0 where its factor `x` is."""
+    return selection.select(comparisons.eq(x, full_like(x, 0)), full_like(x, 0), product)
+
+
+@with_derivatives(
+    lambda t, x, y: el.mul(t, el.log(y)),
+    lambda t, x, y: el.mul(t, _zero_where_zero(x, el.div(x, y))),
+)
+def _xlogy(x: Any, y: Any) -> Any:
+    return _zero_where_zero(x, el.mul(x, el.log(y)))
+
+
+@composite
+def xlogy(x: Any, y: Any) -> Any:
+    """x log(y), 0 where x is 0.
+
+    Args:
+      x, y: arrays, broadcast.
+
+    Returns:
+      An array of floating dtype.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.xlogy(0.0, 0.0))
+    0.0
+    """
+    return _xlogy(*operands("xlogy", x, y))
+
+
+@with_derivatives(
+    lambda t, x, y: el.mul(t, el.log1p(y)),
+    lambda t, x, y: el.mul(t, _zero_where_zero(x, el.div(x, el.add(y, full_like(y, 1))))),
+)
+def _xlog1py(x: Any, y: Any) -> Any:
+    return _zero_where_zero(x, el.mul(x, el.log1p(y)))
+
+
+@composite
+def xlog1py(x: Any, y: Any) -> Any:
+    """x log(1 + y), 0 where x is 0.
+
+    Args:
+      x, y: arrays, broadcast.
+
+    Returns:
+      An array of floating dtype.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.xlog1py(0.0, -1.0))
+    0.0
+    """
+    return _xlog1py(*operands("xlog1py", x, y))
+
+
+@with_derivatives(lambda t, x: el.mul(t, el.sub(full_like(x, -1), el.log(x))))
+def _entr(x: Any) -> Any:
+    zero = full_like(x, 0)
+    positive = comparisons.gt(x, zero)
+    value = el.neg(el.mul(x, el.log(selection.select(positive, x, full_like(x, 1)))))
+    at_zero = selection.select(comparisons.eq(x, zero), zero, full_like(x, -np.inf))
+    nan_or = selection.select(comparisons.ne(x, x), x, at_zero)
+    return selection.select(positive, value, nan_or)
+
+
+@composite
+def entr(x: Any) -> Any:
+    """-x log(x): the summand of an entropy; 0 at 0 and -inf below.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.entr(0.0))
+    0.0
+    """
+    return _entr(*operands("entr", x))
+
+
+def rel_entr(p: Any, q: Any) -> Any:
+    """p log(p / q): the summand of a relative entropy; 0 where p is 0 and q at least 0, inf where it isn't defined.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.rel_entr(0.0, 1.0))
+    0.0
+    """
+    return _rel_entr(p, q)
+
+
+@composite
+def _rel_entr(p: Any, q: Any) -> Any:
+    p, q = operands("rel_entr", p, q)
+    zero, one = full_like(p, 0), full_like(p, 1)
+    both = comparisons.gt(el.min(p, q), zero)
+    # Where the formula isn't used, its operands are 1: no derivative of it is infinite there.
+    safe_p, safe_q = selection.select(both, p, one), selection.select(both, q, one)
+    value = el.sub(el.mul(safe_p, el.log(safe_p)), el.mul(safe_p, el.log(safe_q)))
+    edge = selection.select(comparisons.eq(p, zero), el.max(q, zero), full_like(p, -1))
+    is_zero = comparisons.ge(el.min(edge, q), zero)
+    return selection.select(both, value, selection.select(is_zero, zero, full_like(p, np.inf)))
+
+
+@composite
+def kl_div(p: Any, q: Any) -> Any:
+    """p log(p / q) - p + q: the summand of the Kullback-Leibler divergence.
+
+    >>> import xtrace as xt
+    >>> print(xt.scipy.special.kl_div(1.0, 1.0))
+    0.0
+    """
+    p, q = operands("kl_div", p, q)
+    return el.add(el.sub(_rel_entr(p, q), p), q)
+
+
+def _logit(x: Any) -> Any:
+    return el.log(el.div(x, el.sub(el.scalar_like(x, 1), x)))
+
+
+# log(x / (1 - x)) is steep near 1, where the derivative by its formula would cancel.
+_logit_with_derivative = with_derivatives(lambda t, x: el.div(t, el.mul(x, el.sub(full_like(x, 1), x))))(_logit)
+
+expit = unary("expit", el.logistic, "The logistic function: 1 / (1 + exp(-x)).", "0.0", "0.5000", accepts_complex=True)
+logit = unary(
+    "logit",
+    _logit_with_derivative,
+    "The inverse of the logistic function: log(x / (1 - x)).",
+    "0.5",
+    "0.0000",
+    accepts_complex=True,
+)
+erf = unary("erf", lax_special.erf, "The error function.", "0.5", "0.5205")
+erfc = unary("erfc", lax_special.erfc, "1 minus the error function, exact where that is near 1.", "0.5", "0.4795")
+erfinv = unary("erfinv", lax_special.erf_inv, "The inverse of the error function.", "0.5", "0.4769")
+gammaln = unary(
+    "gammaln", lax_special.lgamma, "The logarithm of the absolute value of the gamma function.", "4.0", "1.7918"
+)
+digamma = unary(
+    "digamma", lax_special.digamma, "The derivative of the logarithm of the gamma function.", "1.0", "-0.5772"
+)
+
+
+@composite
+def zeta(x: Any, q: Any = None) -> Any:
+    """The Hurwitz zeta function: the sum of 1 / (q + k)^x over k from 0 on.
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.zeta(2.0, 1.0):.4f}")
+    1.6449
+    """
+    return lax_special.zeta(*operands("zeta", x, 1.0 if q is None else q))
+
+
+@composite
+def polygamma(n: Any, x: Any) -> Any:
+    """The nth derivative of digamma.
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.polygamma(1, 1.0):.4f}")
+    1.6449
+    """
+    return lax_special.polygamma(*operands("polygamma", n, x))
+
+
+i0e = unary("i0e", bessel.bessel_i0e, "exp(-|x|) I0(x), with the modified Bessel function of order 0.", "1.0", "0.4658")
+i1e = unary("i1e", bessel.bessel_i1e, "exp(-|x|) I1(x), with the modified Bessel function of order 1.", "1.0", "0.2079")
+i0 = unary(
+    "i0",
+    lambda x: el.mul(el.exp(el.abs(x)), bessel.bessel_i0e(x)),
+    "The modified Bessel function of the first kind of order 0.",
+    "1.0",
+    "1.2661",
+)
+i1 = unary(
+    "i1",
+    lambda x: el.mul(el.exp(el.abs(x)), bessel.bessel_i1e(x)),
+    "The modified Bessel function of the first kind of order 1.",
+    "1.0",
+    "0.5652",
+)
+
+
+@composite
+def gammainc(a: Any, x: Any) -> Any:
+    """The regularized lower incomplete gamma function P(a, x).
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.gammainc(2.0, 1.0):.4f}")
+    0.2642
+    """
+    return incomplete_gamma.igamma(*operands("gammainc", a, x))
+
+
+@composite
+def gammaincc(a: Any, x: Any) -> Any:
+    """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.gammaincc(2.0, 1.0):.4f}")
+    0.7358
+    """
+    return incomplete_gamma.igammac(*operands("gammaincc", a, x))
+
+
+@composite
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function I_x(a, b).
+
+    >>> import xtrace as xt
+    >>> print(f"{xt.scipy.special.betainc(2.0, 3.0, 0.5):.4f}")
+    0.6875
+    """
+    return incomplete_beta.betainc(*operands("betainc", a, b, x))
