@@ -59,3 +59,11 @@ def test_derivatives_with_respect_to_image_scale_and_translation():
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("method", ["linear", "area", "cubic", "lanczos3", "cubic-pytorch"])
+def test_no_rank_is_promoted(method):
+    x = xt.numpy.arange(6.0).reshape(2, 3)
+    free = xt.image.resize(x, (5, 4), method)
+    with xt.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(xt.jit(lambda x: xt.image.resize(x, (5, 4), method))(x), free)

@@ -106,7 +106,7 @@ def _weights(size: int, out_size: int, scale: Any, translation: Any, method: Res
     """The (size, out_size) matrix of what each input pixel contributes to each output pixel along one dimension."""
     dtype = xnp.result_type(scale, translation)
     inverse = 1.0 / scale
-    places = xnp.arange(out_size, dtype=dtype)
+    places = xnp.arange(out_size, dtype=dtype)[None]
     # Where the middles of output pixels lie in the input, in pixels.
     samples = (places + 0.5) * inverse - translation * inverse - 0.5
     repeats_edges = method is ResizeMethod.CUBIC_PYTORCH and not antialias

@@ -104,3 +104,9 @@ def test_polynomial_between_steps():
 def test_errors(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def test_no_dtype_is_promoted():
+    with xt.numpy_dtype_promotion("strict"):
+        y = odeint(lambda y, t: -y, xnp.ones(2), xnp.linspace(0.0, 1.0, 3))
+    np.testing.assert_allclose(y[:, 0], np.exp([0, -0.5, -1]), rtol=1e-5)

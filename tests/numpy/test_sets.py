@@ -100,3 +100,10 @@ def test_messages():
         xt.jit(jnp.unique)(np.ones(3))
     with pytest.raises(ValueError, match="fill_value must be specified"):
         jnp.unique(np.zeros(0), size=3)
+
+
+def test_the_inverse_of_a_scalar_is_a_scalar():
+    values, inverse = xt.numpy.unique_inverse(xt.numpy.asarray(3.0))
+    assert (
+        values.shape == (1,) and inverse.shape == xt.numpy.unique_all(xt.numpy.asarray(3.0)).inverse_indices.shape == ()
+    )

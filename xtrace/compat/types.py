@@ -12,7 +12,7 @@ from xtrace.core import dtypes
 from xtrace.core.dtypes import DType
 
 
-class ExplicitX64Mode(str, enum.Enum):
+class ExplicitX64Mode(enum.StrEnum):
     """The values of JAX's flag explicit_x64_dtypes; the one here has no "allow"."""
 
     WARN = "warn"

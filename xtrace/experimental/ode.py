@@ -216,7 +216,7 @@ def _solve(func: Any, rtol: Any, atol: Any, mxstep: Any, hmax: Any, y0: Any, t: 
     def to(carry: Any, target: Any) -> Any:
         def unfinished(state: Any) -> Any:
             count, _, _, now, dt, _, _ = state
-            return (now < target) & (count < mxstep) & (dt > 0)
+            return (now < target) & (count.astype(dt.dtype) < mxstep) & (dt > 0)
 
         def step(state: Any) -> Any:
             count, y, f, now, dt, last, coefficients = state

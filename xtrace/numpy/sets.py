@@ -44,7 +44,7 @@ def concrete(name: str, x: Any, option: str = "size") -> np.ndarray:
 
 def put(x: Any, dtype: Any) -> Any:
     """A numpy array on the default device."""
-    x = np.ascontiguousarray(np.asarray(x).astype(dtype))
+    x = np.asarray(x).astype(dtype, order="C")  # ascontiguousarray would add a dimension to a scalar
     return transfers.put(x, transfers.aval_of(x))
 
 
