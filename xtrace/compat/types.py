@@ -13,11 +13,10 @@ from xtrace.core.dtypes import DType
 
 
 class ExplicitX64Mode(enum.StrEnum):
-    """The values of JAX's flag explicit_x64_dtypes; the one here has no "allow"."""
+    """The values of the flag explicit_x64_dtypes; JAX's has another one, "allow"."""
 
     WARN = "warn"
     ERROR = "error"
-    ALLOW = "allow"
 
 
 def _default(python_type: type) -> Callable[[], DType]:
