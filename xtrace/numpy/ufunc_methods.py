@@ -10,6 +10,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace.core import dtypes
+from xtrace.core.avals import ShapedArray
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import elementwise as ew
@@ -19,6 +20,7 @@ from xtrace.numpy.dtypes import canonical
 from xtrace.numpy.promotion import check_arraylike
 from xtrace.numpy.reductions import operand
 from xtrace.numpy.scalars import pick
+from xtrace.transforms.staging import trace_to_jaxpr
 
 #: Ufuncs whose results don't depend on how the elements are grouped.
 _ASSOCIATIVE = frozenset(
@@ -29,10 +31,8 @@ _ASSOCIATIVE = frozenset(
 
 def _result_dtype(u: Any, *args: Any) -> Any:
     """The dtype of the function's result for elements like those of these arrays."""
-    from xtrace.api.inspecting import eval_shape
-    from xtrace.api.struct import ShapeDtypeStruct
-
-    return eval_shape(u._func, *[ShapeDtypeStruct((), dtypes.of_value(x)[0]) for x in args]).dtype
+    avals = [ShapedArray((), dtypes.of_value(x)[0]) for x in args]
+    return trace_to_jaxpr(lambda *xs: [u._func(*xs)], avals).outvars[0].aval.dtype
 
 
 def _built_in(u: Any) -> bool:
