@@ -64,6 +64,10 @@ def test_a_tracer_says_where_its_sharding_is():
         xt.jit(lambda x: x.sharding)(1.0)
 
 
-def test_64_bit_types_by_name_can_be_an_error():
-    with xt.config.flags["explicit_x64_dtypes"]("error"), pytest.raises(ValueError, match="float64 in zeros"):
-        xnp.zeros(2, "float64")
+@pytest.mark.parametrize("mode", ["error", "allow"])
+def test_64_bit_types_by_name_can_be_an_error(mode):
+    with xt.config.flags["explicit_x64_dtypes"](mode):
+        with pytest.raises(ValueError, match="float64 in zeros"):
+            xnp.zeros(2, "float64")
+        with pytest.raises(ValueError, match="float64 in normal"):
+            xt.random.normal(xt.random.key(0), (2,), "float64")

@@ -13,10 +13,11 @@ from xtrace.core.dtypes import DType
 
 
 class ExplicitX64Mode(enum.StrEnum):
-    """The values of the flag explicit_x64_dtypes; JAX's has another one, "allow"."""
+    """The values of the flag explicit_x64_dtypes."""
 
     WARN = "warn"
     ERROR = "error"
+    ALLOW = "allow"
 
 
 def _default(python_type: type) -> Callable[[], DType]:

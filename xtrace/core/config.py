@@ -370,7 +370,7 @@ explicit_x64_dtypes = _define(
     "explicit_x64_dtypes",
     "warn",
     "what becomes of a 64-bit dtype that a program asks for by name where enable_x64 is off",
-    choices=("warn", "error"),
+    choices=("warn", "error", "allow"),
     in_jit_key=True,
 )
 disable_jit = _define(

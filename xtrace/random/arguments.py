@@ -212,7 +212,7 @@ def _checked(name: str, dtype: Any, kinds: str, what: str, error: type[Exception
             raise
         return _checked(name, dtypes.as_dtype(dtype), kinds, what, error)
     if warning:
-        if config.explicit_x64_dtypes.value == "error":
+        if config.explicit_x64_dtypes.value != "warn":
             asked = dtypes.as_dtype(dtype)
             raise ValueError(f"Explicitly requested dtype {asked} in {name} is not available: 64-bit types are off")
         warnings.warn(warning, stacklevel=4)
