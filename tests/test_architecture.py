@@ -38,6 +38,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("xtrace.lowering.rules.linalg", "xtrace.runtime.lapack"): "kernels are registered where a program calls them",
     ("xtrace.lowering.rules.exported", "xtrace.runtime.lapack"): "kernels are registered where a program calls them",
     ("xtrace.numpy.ranges", "xtrace.api"): "fromfunction is defined by vmap",
+    ("xtrace.scipy.linalg.functions", "xtrace.api"): "expm_frechet is a derivative, by jvp",
     ("xtrace.__main__", "xtrace.cli"): "`python -m xtrace` is the command",
 }
 
@@ -50,6 +51,7 @@ _TOP_MODULES = {
     "xtrace.version": "core",
     "xtrace.placement": "libraries",
     "xtrace.flatten_util": "libraries",
+    "xtrace.compat.keys": "top",
     "xtrace.compat.lists": "api",
     "xtrace.interpreters.mlir": "api",
     "xtrace.api.visualizing": "top",

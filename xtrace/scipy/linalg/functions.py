@@ -129,7 +129,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     >>> xt.scipy.linalg.expm_frechet(np.zeros((1, 1)), np.ones((1, 1)), compute_expm=False).tolist()
     [[1.0]]
     """
-    from xtrace import jvp
+    from xtrace.api.autodiff import jvp
 
     A, E = promotion.promote("linalg.expm_frechet", (A, E), "inexact", ranks=False)
     for name, x in (("A", A), ("E", E)):
