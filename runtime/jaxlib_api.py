@@ -56,6 +56,7 @@ set_post_hook_state = _jax.jax_jit.set_post_hook_state
 
 pjit = _jax.pjit
 PjitFunctionCache = _jax.PjitFunctionCache
+approx_top_k_reduction_output_size = _jax.approx_top_k_reduction_output_size
 batched_device_put = _jax.batched_device_put
 batched_block_until_ready = _jax.batched_block_until_ready
 CompileOptions = xc.CompileOptions

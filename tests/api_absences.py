@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _SHARDED = "sharded execution is not there yet"
 _PROCESSES = "programs of several processes are not there yet"
-_FAMILY = "its family of operations is not there yet"
 _IMPLEMENTATION = "part of how JAX is built, of which nothing corresponds to it here"
 _OTHER_PROJECT = "a language or system of its own"
 
@@ -35,7 +34,6 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
     "jax.extend": {"lowering": _IMPLEMENTATION, "pallas": _OTHER_PROJECT, "xla": _IMPLEMENTATION},
     "jax.extend.core.primitives": {
-        **dict.fromkeys("approx_top_k_p".split(), _FAMILY),
         **dict.fromkeys("after_all_p create_token_p".split(), "tokens are values of lowered programs only"),
         **dict.fromkeys("empty2_p get_p swap_p".split(), "a mutable reference shows in jaxprs as its values"),
     },

@@ -1,6 +1,7 @@
 """Importing this module registers every lowering rule."""
 
 from xtrace.lowering.rules import (
+    approximate_top_k,
     call,
     callbacks,
     checks,
@@ -33,6 +34,7 @@ from xtrace.lowering.rules import (
 )
 
 __all__ = [
+    "approximate_top_k",
     "call",
     "callbacks",
     "checks",

@@ -9,6 +9,7 @@ _COLLECTIVES = (
 
 EXEMPT: dict[str, str] = {
     "lax.AccuracyMode": _OPTIONS,
+    "numpy.__array_namespace_info__": "an object that describes the library; tested in tests/numpy/test_array_api.py",
     "numpy.einsum_path": "of shapes, not arrays; tested in tests/numpy/test_dots.py",
     "lax.RoundingMethod": _OPTIONS,
     "lax.Tolerance": _OPTIONS,
@@ -38,7 +39,11 @@ EXEMPT: dict[str, str] = {
         "of shapes, not arrays; tested in tests/lax/test_convolutions.py and their doctests",
     ),
     "lax.with_sharding_constraint": "needs several devices; tested in tests/runtime/sharding_constraint_cases.py",
-    "lax.ConvGeneralDilatedDimensionNumbers": "a type for annotations",
+    **dict.fromkeys(
+        ["lax.ConvGeneralDilatedDimensionNumbers", "lax.DotDimensionNumbers", "lax.PrecisionLike"],
+        "a type for annotations",
+    ),
+    "lax.dtype": "of dtypes, not arrays; tested in tests/lax/test_conversions.py",
     "random.Key": "a type for annotations",
     **dict.fromkeys(
         ["random.multivariate_normal", "random.orthogonal"],

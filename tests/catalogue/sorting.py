@@ -83,6 +83,18 @@ OPS = [
         lambda x, k: (-np.sort(-x, -1)[..., :k], np.argsort(-x, -1, kind="stable")[..., :k]),
         bad=[Bad(ValueError, "no larger than size", _MATRIX, k=7)],
     ),
+    Op(
+        "lax.approx_max_k",
+        _of(("float32", "float64"), {"k": 2}, {"k": 1}),
+        lambda x, k: (-np.sort(-x, -1)[..., :k], np.argsort(-x, -1, kind="stable")[..., :k]),
+        bad=[Bad(ValueError, "smaller than the size", _MATRIX, k=7)],
+    ),
+    Op(
+        "lax.approx_min_k",
+        _of(("float32", "float64"), {"k": 2}, {"k": 1}),
+        lambda x, k: (np.sort(x, -1)[..., :k], np.argsort(x, -1, kind="stable")[..., :k]),
+        bad=[Bad(ValueError, "k must be positive", _MATRIX, k=0)],
+    ),
     Op("numpy.sort", _of(_DTYPES, {}, {"axis": 0}, {"axis": None}), np.sort),
     Op(
         "numpy.argsort",

@@ -78,3 +78,19 @@ def test_bitcasts():
 
 def test_bitcast_is_flat():
     assert xt.grad(lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, "int32"), "float32"))(2.0) == 0
+
+
+@pytest.mark.parametrize(
+    "value, wanted",
+    [(1, "int32"), (1.0, "float32"), (1j, "complex64"), (True, "bool"), (np.ones(3), "float32"), ("int8", "int8"),
+     (float, "float32"), (np.uint8(1), "uint8"), (ml_dtypes.bfloat16, "bfloat16")],
+)  # fmt: skip
+def test_dtype_of_a_value(value, wanted):
+    assert lax.dtype(value) == wanted
+
+
+def test_what_has_no_dtype():
+    with pytest.raises(ValueError, match="None"):
+        lax.dtype(None)
+    with pytest.raises(TypeError):
+        lax.dtype([1, 2])

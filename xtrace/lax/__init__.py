@@ -8,6 +8,7 @@ from typing import Any
 #: Module -> the public names it defines.
 _MODULES: dict[str, str] = {
     "accuracy": "AccuracyMode RoundingMethod Tolerance",
+    "approximate_top_k": "approx_max_k approx_min_k approx_top_k_p",
     "bessel": "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p",
     "bitwise": (
         "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count shift_left "
@@ -24,7 +25,7 @@ _MODULES: dict[str, str] = {
     "control_flow.platforms": "platform_dependent platform_index_p",
     "control_flow.scans": "map scan scan_p",
     "control_flow.solves": "custom_linear_solve custom_root linear_solve_p",
-    "conversions": "bitcast_convert_type bitcast_convert_type_p reduce_precision reduce_precision_p",
+    "conversions": "bitcast_convert_type bitcast_convert_type_p dtype reduce_precision reduce_precision_p",
     "convolutions": (
         "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers conv_general_dilated "
         "conv_general_dilated_local conv_general_dilated_p conv_general_dilated_patches conv_general_permutations "
@@ -32,8 +33,8 @@ _MODULES: dict[str, str] = {
     ),
     "creation": "broadcasted_iota empty full_like iota iota_p",
     "cumulative": ("cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum cumsum_p"),
-    "dot_algorithms": "DotAlgorithm DotAlgorithmPreset",
-    "dots": "batch_matmul dot dot_general dot_general_p",
+    "dot_algorithms": "DotAlgorithm DotAlgorithmPreset PrecisionLike",
+    "dots": "DotDimensionNumbers batch_matmul dot dot_general dot_general_p",
     "elementwise": (
         "abs abs_p acos acos_p acosh acosh_p add add_p and_p asin asin_p asinh asinh_p atan atan2 atan2_p atan_p "
         "atanh atanh_p cbrt cbrt_p ceil ceil_p clz_p complex complex_p conj conj_p cos cos_p cosh cosh_p div "

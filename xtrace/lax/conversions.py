@@ -12,6 +12,31 @@ from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax.rules import check_dtype, linear_in
 from xtrace.transforms.batching import MappedAxis, move_axis
 
+# -- dtype -----------------------------------------------------------------------------------------------------------
+
+
+def dtype(x: Any) -> Any:
+    """The dtype that `x` has as an array.
+
+    Args:
+      x: an array, a scalar, or a dtype, scalar type or name of a dtype.
+
+    Returns:
+      A dtype: 64-bit ones only if jax_enable_x64 is set.
+
+    Raises:
+      TypeError: a value that is no array.
+      ValueError: None.
+
+    >>> import xtrace as xt
+    >>> xt.lax.dtype(1.0), xt.lax.dtype("int8")
+    (dtype('float32'), dtype('int8'))
+    """
+    if x is None:
+        raise ValueError("Invalid argument to dtype: None. Give an array, a scalar or a dtype.")
+    return dtypes.of_value(x)[0]
+
+
 # -- bitcast_convert_type --------------------------------------------------------------------------------------------
 
 

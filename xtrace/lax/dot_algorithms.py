@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 from xtrace.core import dtypes
+from xtrace.lax.precision import Precision
 
 
 class DotAlgorithm(NamedTuple):
@@ -131,3 +132,9 @@ def _mlir_name(dtype: Any) -> str:
         if not dtype.name.startswith("float8")
         else "f" + dtype.name[5:].upper().replace("_", "")
     )
+
+
+#: What a `precision` argument may be: see `canonical_precision` of precision.py.
+PrecisionLike: TypeAlias = (
+    str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
@@ -13,6 +13,8 @@ from xtrace.lax.precision import canonical_precision
 from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
+#: What callers may give as dimension numbers, in the order of `Dimensions`.
+DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) dimensions.
 Dimensions = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
