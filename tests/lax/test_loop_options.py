@@ -37,15 +37,35 @@ def test_ten_thousand_steps_trace_the_body_once(init):
     wanted = np.sum(xs[-60:].astype(float) * 0.5 ** np.arange(59.0, -1, -1))
     assert c.dtype == np.float32 and not c.weak_type
     np.testing.assert_allclose(c, wanted, rtol=1e-5)
-    # A Python number has no fixed dtype; the carry has, once the body has said which: that takes a second look.
-    assert len(traced) == (1 if isinstance(init, np.float32) else 2)
+    # A Python number takes the dtype that the body returns; a second look is needed only where that is another one.
+    assert len(traced) == (2 if isinstance(init, int) else 1)
 
 
 def test_results_have_the_types_of_the_settled_carry():
     _, ys = lax.scan(lambda total, x: (total + x, total), 0, np.array([1, 2, 3], np.int32))
-    assert not ys.weak_type
-    _, ys = lax.scan(lambda c, x: (c + x, c * np.ones((), "bfloat16")), 0.0, np.ones(3, np.float32))
-    assert ys.dtype == np.float32  # a weakly typed carry would have given bfloat16
+    assert ys.weak_type  # they stack what the body saw: a number
+    total, ys = lax.scan(lambda c, x: (c + x, c * np.ones((), "bfloat16")), 0.0, np.ones(3, np.float32))
+    assert ys.dtype == "bfloat16" and total.dtype == np.float32 and not total.weak_type  # the carry is a number
+    _, ys = lax.scan(lambda c, x: (c + x, c * np.ones((), "bfloat16")), 0, np.ones(3, np.float32))
+    assert ys.dtype == np.float32  # the carry had to become an array of another dtype
+
+
+def test_a_body_that_uses_up_what_it_closes_over_is_traced_once():
+    consts, carried = [np.float32(0.5), np.float32(0.25)], []
+
+    def body(c, x):
+        carried.append(c)
+        return xnp.sin(c) + consts.pop() + x, c
+
+    xs = np.arange(3, dtype=np.float32)
+    (c, _) = lax.scan(body, 0.3, xs)
+    wanted = 0.3
+    for x in xs:
+        wanted = np.sin(wanted) + 0.25 + x
+    np.testing.assert_allclose(c, wanted, rtol=1e-6)
+    assert len(carried) == 1 and len(consts) == 1 and not c.weak_type
+    lax.while_loop(lambda c: c < 3, lambda c: c + consts.pop(), 0.0)
+    assert not consts
 
 
 def test_derivatives_of_ten_thousand_steps_trace_the_body_once():

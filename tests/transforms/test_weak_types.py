@@ -1,5 +1,6 @@
 """Weak types through transformations: derivatives of numbers give way to a narrower dtype exactly where JAX's do."""
 
+import numpy as np
 import pytest
 
 import xtrace as xt
@@ -12,6 +13,15 @@ _double = export.export(xt.jit(lambda q: q * 2))(2.0)
 WEAK = {
     "jacfwd": lambda: xt.jacfwd(lambda q: q * q)(2.0),
     "hessian": lambda: xt.hessian(lambda q: q**3)(2.0),
+    "jacfwd of a power": lambda: xt.jacfwd(lambda q: q**2.5)(2.0),
+    "jacrev of a power": lambda: xt.jacrev(lambda q: q**2.5)(2.0),
+    "jacrev of an array by a number": lambda: xt.jacrev(lambda q: q * np.float32(2))(2.0),
+    "psum of an unmapped number": lambda: xt.jit(
+        lambda w: xt.vmap(lambda x: lax.psum(w, "i"), axis_name="i")(xnp.arange(3.0))
+    )(2.0),
+    "psum of an unmapped number, out_axes None": lambda: xt.jit(
+        xt.vmap(lambda w, x: lax.psum(w, "i"), in_axes=(None, 0), out_axes=None, axis_name="i")
+    )(2, xnp.arange(3.0)),
     "linearize": lambda: xt.linearize(lambda q: q * q, 2.0)[1](1.0),
     "checkpoint": lambda: xt.grad(xt.checkpoint(lambda q, n: q * n, static_argnums=1))(2.0, 3),
     "vmap of fori_loop": lambda: xt.vmap(
@@ -30,6 +40,10 @@ WEAK = {
 
 STRONG = {
     "power": lambda: xt.grad(lambda q: q**2.5)(2.0),
+    "erf": lambda: xt.grad(lax.erf)(0.5),
+    "erfc": lambda: xt.jit(xt.grad(lax.erfc))(0.5),
+    "jacfwd to an array": lambda: xt.jacfwd(lambda q: q * np.float32(2))(2.0),
+    "jacrev by an array": lambda: xt.jacrev(lambda q: q * 2.0)(np.float32(2)),
     "clip": lambda: xt.grad(lambda q: xnp.clip(q, 0.0, 1.0))(0.5),
     "maximum": lambda: xt.grad(lambda q: xnp.maximum(q, 1.0))(2.0),
     "real and imag": lambda: xt.grad(lambda z: xnp.real(z) * xnp.imag(z))(1 + 2j),

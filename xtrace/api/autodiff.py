@@ -580,8 +580,11 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _split_last(x: Any, leaves: Sequence[Any], axis: int) -> list[Any]:
-    """Cut `axis` of `x` (one entry per element of the leaves) into one array per leaf, with the leaf's shape."""
+def _split_last(x: Any, leaves: Sequence[Any], axis: int, like: Any) -> list[Any]:
+    """Cut `axis` of `x` (one entry per element of the leaves) into one array per leaf, with the leaf's shape.
+
+    The arrays are weakly typed if `like` is: the other end of the derivative.
+    """
     from xtrace.lax import shapes, slicing
 
     aval = shaped(x)
@@ -589,7 +592,8 @@ def _split_last(x: Any, leaves: Sequence[Any], axis: int) -> list[Any]:
     for leaf in leaves:
         shape, n = shaped(leaf).shape, shaped(leaf).size
         piece = slicing.slice_in_dim(x, start, start + n, axis=axis)
-        out.append(shapes.reshape(piece, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])))
+        piece = shapes.reshape(piece, (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :]))
+        out.append(shapes.convert(piece, aval.dtype, shaped(like).weak_type))
         start += n
     return out
 
@@ -624,7 +628,6 @@ def jacfwd(
         for x in chosen:
             _check_leaf(x, "jacfwd", fun)
             _check_jac_input("jacfwd", x, holomorphic)
-        aux_box: list[Any] = []
 
         def flat(*leaves: Any) -> Any:
             full = list(args)
@@ -633,23 +636,17 @@ def jacfwd(
             return fun(*full, **kwargs)
 
         def push(*tangents: Any) -> Any:
-            if has_aux:
-                _, t, aux = jvp(flat, tuple(chosen), tangents, has_aux=True)
-                return t, aux
-            return jvp(flat, tuple(chosen), tangents)[1]
+            return jvp(flat, tuple(chosen), tangents, has_aux=has_aux)
 
-        result = vmap(push, out_axes=(-1, None) if has_aux else -1)(*_basis(chosen))
-        if has_aux:
-            result, aux = result
-            aux_box.append(aux)
+        out, result, *aux = vmap(push, out_axes=(None, -1, None) if has_aux else (None, -1))(*_basis(chosen))
 
-        def per_output(y: Any) -> Any:
-            pieces = _split_last(y, chosen, shaped(y).ndim - 1)
+        def per_output(value: Any, columns: Any) -> Any:
+            pieces = _split_last(columns, chosen, shaped(columns).ndim - 1, value)
             structured = tree.unflatten(pieces)
             return structured[0] if not isinstance(argnums, (tuple, list)) else structured
 
-        jacobian_tree = pytree.tree_map(per_output, result)
-        return (jacobian_tree, aux_box[0]) if has_aux else jacobian_tree
+        jacobian_tree = pytree.tree_map(per_output, out, result)
+        return (jacobian_tree, aux[0]) if has_aux else jacobian_tree
 
     return _named(jacfun, fun, "jacfwd")
 
@@ -701,9 +698,10 @@ def jacrev(
         basis = _basis(outs)
         rows = vmap(lambda *cts: pull(out_tree.unflatten(cts)))(*basis)
         row_leaves, in_tree = _flatten(rows)
-        row_leaves = [_zeros_for_float0(r, x) for r, x in zip(row_leaves, pytree.tree_leaves(chosen))]
+        inputs = pytree.tree_leaves(chosen)
+        row_leaves = [_zeros_for_float0(r, x) for r, x in zip(row_leaves, inputs)]
         # row_leaves[j]: (all output elements, *input j). Cut into outputs, each a tree of inputs.
-        pieces = [_split_last(r, outs, 0) for r in row_leaves]
+        pieces = [_split_last(r, outs, 0, x) for r, x in zip(row_leaves, inputs)]
         per_output = []
         for i in range(len(outs)):
             structured = in_tree.unflatten([p[i] for p in pieces])

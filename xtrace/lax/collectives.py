@@ -175,7 +175,7 @@ def _reduction(name: str, reduce: Callable[..., Any], repeated: Callable[..., An
 
 def _times(x: Any, n: int) -> Any:
     """`x` added up n times."""
-    return elementwise.mul(x, shapes.convert(n, shaped(x).dtype, False))
+    return elementwise.mul(x, shapes.convert(n, shaped(x).dtype, shaped(x).weak_type))
 
 
 psum_p = _reduction("psum", reductions.reduce_sum, _times, lambda dtype: np.zeros((), dtype)[()])

@@ -8,7 +8,7 @@ from typing import Any
 from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
 from xtrace.lax import accuracy as _accuracy
-from xtrace.lax import conversions, identities, selection
+from xtrace.lax import conversions, identities, selection, shapes
 from xtrace.lax import elementwise as el
 from xtrace.lax.elementwise import FLOATING, binary, described, scalar_like, unary
 
@@ -72,6 +72,7 @@ def _gaussian(x: Any) -> Any:
     approximations for the error function, 1969).
     """
     dtype = shaped(x).dtype
+    x = shapes.convert(x, dtype, False)
     limits = dtypes.finfo(dtype)
     # Beyond this the result is 0, and infinities would give NaN.
     bound = scalar_like(x, math.ceil(math.sqrt(-math.log(float(limits.smallest_subnormal)))) + 1)

@@ -203,7 +203,8 @@ def widened_carry(before: Sequence[ShapedArray], after: Sequence[ShapedArray]) -
     """The carry's types, with weakly typed ones giving way to what the body returns; None if nothing has to change."""
     wider = []
     for a, b in zip(before, after):
-        if a is not b and a.weak_type and a.shape == b.shape:
+        # A number where the body returns an array of the same dtype needs no second trace: the first one holds.
+        if a.weak_type and a.shape == b.shape and a.dtype != b.dtype:
             # Strong even where the body's result is weak: a type that the loop chose is no longer the caller's number.
             dtype, _ = dtypes.promote(((a.dtype, a.weak_type), (b.dtype, b.weak_type)))
             wider.append(ShapedArray(a.shape, dtype, False))
