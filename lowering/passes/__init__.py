@@ -27,6 +27,9 @@ TABLE = (
     Pass("inline", "calls are written out, so that the other passes see the program whole", _EVERYWHERE),
     Pass("dead_code", "what no result needs is left out, in the bodies of loops and branches too", _EVERYWHERE),
     Pass("common_subexpressions", "what is computed twice is computed once", _EVERYWHERE),
+    Pass("padded_sums", "sums of arrays that are zero but for a part each become concatenations", _EVERYWHERE),
+    Pass("constants", "numbers that differ between blocks that are alike are kept out of their kernels", ("cpu",)),
+    Pass("stacked_slices", "slices of one array begin at places that are kept out of their kernels", ("cpu",)),
     Pass("fusion_barriers", "values that fusion would compute again in many kernels are computed once", ("cpu",)),
 )
 

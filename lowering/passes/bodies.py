@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, no_effects
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, live_eqns, no_effects
 
 #: Primitive -> the parameters that hold programs as the user wrote them. The operators of reductions and windows are
 #: not among them: compilers recognise those by their form.
@@ -20,6 +20,12 @@ BODIES: dict[str, tuple[str, ...]] = {
     "scan": ("jaxpr",),
     "while": ("cond_jaxpr", "body_jaxpr"),
 }
+
+#: Operations that kernels are fused around: between two of them there is at least one kernel.
+KERNELS = frozenset(
+    "dot_general conv_general_dilated reduce_sum reduce_max reduce_min reduce_prod reduce argmax argmin sort gather "
+    "scatter scatter_add while scan cond cumsum fft".split()
+)
 
 
 def rewritten(eqn: JaxprEqn, rewrite: Callable[[Jaxpr], Jaxpr]) -> JaxprEqn:
@@ -56,9 +62,14 @@ def with_eqns(jaxpr: Jaxpr, eqns: list[JaxprEqn], outvars: Any = None) -> Jaxpr:
     return made
 
 
+def without_dead(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr without equations that a rewriting has left without readers."""
+    return with_eqns(jaxpr, live_eqns(jaxpr))
+
+
 def effects_of(eqns: list[JaxprEqn]) -> frozenset[Any]:
     found = [e.effects for e in eqns if e.effects]
     return no_effects.union(*found) if found else no_effects
 
 
-__all__ = ["BODIES", "effects_of", "rewritten", "with_eqns", "with_params"]
+__all__ = ["BODIES", "KERNELS", "effects_of", "rewritten", "with_eqns", "with_params", "without_dead"]
