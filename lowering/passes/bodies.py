@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xtrace.core import dtypes
+from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, live_eqns, no_effects
 
 #: Primitive -> the parameters that hold programs as the user wrote them. The operators of reductions and windows are
@@ -20,6 +22,9 @@ BODIES: dict[str, tuple[str, ...]] = {
     "scan": ("jaxpr",),
     "while": ("cond_jaxpr", "body_jaxpr"),
 }
+
+#: The type of numbers that say where a slice begins.
+INDEX = ShapedArray((), dtypes.int32)
 
 #: Operations that kernels are fused around: between two of them there is at least one kernel.
 KERNELS = frozenset(
@@ -72,4 +77,4 @@ def effects_of(eqns: list[JaxprEqn]) -> frozenset[Any]:
     return no_effects.union(*found) if found else no_effects
 
 
-__all__ = ["BODIES", "KERNELS", "effects_of", "rewritten", "with_eqns", "with_params", "without_dead"]
+__all__ = ["BODIES", "INDEX", "KERNELS", "effects_of", "rewritten", "with_eqns", "with_params", "without_dead"]

@@ -1,33 +1,40 @@
-"""Constants: scalars that differ between blocks that are alike are values of the program, not part of its kernels.
+"""Constants: numbers and small arrays that differ between blocks that are alike are no part of their kernels.
 
 XLA:CPU compiles kernels that are alike once. A network of a hundred layers that differ in one written number has a
 hundred kernels; with the number as an operand it has one. So where operations of one source line, of the same types,
 have many different numbers in many kernels, the numbers go through an optimization barrier, behind which the compiler
-doesn't know them. Elsewhere they stay: a known number is simplified, and a polynomial's coefficients are one kernel's.
+doesn't know them; so do small arrays that the program holds. Elsewhere they stay: a known number is simplified, and a
+polynomial's coefficients are one kernel's.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from xtrace.core.avals import ShapedArray
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, literal
 from xtrace.lax.identities import optimization_barrier_p
+from xtrace.lax.joining import concatenate_p
+from xtrace.lax.shapes import broadcast_in_dim_p, squeeze_p
+from xtrace.lax.slicing import dynamic_slice_p
 from xtrace.lowering.passes import bodies
 from xtrace.lowering.passes.pipeline import Note, Target
 
-#: So many different numbers, in as many kernels, are worth hiding.
+#: So many different constants, in as many kernels, are worth hiding.
 FEWEST = 8
 
 
 def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
     """The program with such scalars behind a barrier, bodies of loops and branches too."""
     notes: list[Note] = []
-    return _hidden(jaxpr, notes), notes
+    written = frozenset(jaxpr.constvars[: len(target.constants)])
+    return _hidden(jaxpr, notes, written), notes
 
 
-def _hidden(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
+def _hidden(jaxpr: Jaxpr, notes: list[Note] | None, written: frozenset[Any] = frozenset()) -> Jaxpr:
+    """written: variables that stand for arrays written into the program."""
     #: Operation and line -> the numbers and the kernels they are in.
-    groups: dict[Any, tuple[dict[Any, Literal], set[int], list[tuple[int, int]]]] = {}
+    groups: dict[Any, tuple[dict[Any, Any], set[int], list[tuple[int, int]]]] = {}
     changed: dict[int, JaxprEqn] = {}
     kernel = 0
     for i, eqn in enumerate(jaxpr.eqns):
@@ -38,17 +45,21 @@ def _hidden(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
                 changed[i] = made
         if primitive.name in bodies.KERNELS:
             kernel += 1
-        elif primitive.elementwise:
+        elif primitive.elementwise or written:
             for j, v in enumerate(eqn.invars):
-                if type(v) is Literal and v.aval.dtype.kind in "fc" and len(eqn.invars) > 1:
-                    key = (id(primitive), j, id(v.aval), id(eqn.outvars[0].aval), eqn.position)
-                    group = groups.get(key)
-                    if group is None:
-                        group = groups[key] = ({}, set(), [])
-                    group[0][v] = v
-                    group[1].add(kernel)
-                    group[2].append((i, j))
-    hidden: dict[Literal, Var] = {}
+                if type(v) is Literal:
+                    if not (primitive.elementwise and len(eqn.invars) > 1 and v.aval.dtype.kind in "fc"):
+                        continue
+                elif v not in written:
+                    continue
+                key = (id(primitive), j, id(v.aval), id(eqn.outvars[0].aval), eqn.position)
+                group = groups.get(key)
+                if group is None:
+                    group = groups[key] = ({}, set(), [])
+                group[0][v] = v
+                group[1].add(kernel)
+                group[2].append((i, j))
+    hidden: dict[Any, Var] = {}
     for values, kernels, places in groups.values():
         if len(values) < FEWEST or len(kernels) < FEWEST:
             continue
@@ -58,18 +69,56 @@ def _hidden(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         for i, j in places:
             eqn = changed.get(i) or jaxpr.eqns[i]
             invars = list(eqn.invars)
-            invars[j] = hidden[invars[j]]  # type: ignore[index]
+            invars[j] = hidden[invars[j]]
             changed[i] = eqn.replace(invars=invars)
         if notes is not None:
             eqn = jaxpr.eqns[places[0][0]]
             reason = f"in {len(kernels)} kernels that would otherwise be alike"
-            notes.append(Note(f"{len(values)} numbers of {eqn.primitive.name}", eqn.position, reason))
+            notes.append(Note(f"{len(values)} constants of {eqn.primitive.name}", eqn.position, reason))
     if not changed:
         return jaxpr
-    eqns = [changed.get(i, eqn) for i, eqn in enumerate(jaxpr.eqns)]
-    if hidden:
-        eqns.insert(0, JaxprEqn(optimization_barrier_p, list(hidden), list(hidden.values()), {}))
+    eqns = [*_hiding(hidden), *[changed.get(i, eqn) for i, eqn in enumerate(jaxpr.eqns)]]
     return bodies.with_eqns(jaxpr, eqns)
+
+
+def _hiding(hidden: dict[Any, Var]) -> list[JaxprEqn]:
+    """Equations that put the values of literals and variables into other variables, behind a barrier.
+
+    Arrays of a type are stacked first and read where they are used: many barriered arrays would each be copied.
+    """
+    stacks: dict[Any, list[tuple[Any, Var]]] = {}
+    inputs: list[Any] = []
+    outputs: list[Var] = []
+    for v, new in hidden.items():
+        if v.aval.shape:
+            stacks.setdefault((v.aval.shape, v.aval.dtype), []).append((v, new))
+        else:
+            inputs.append(v)
+            outputs.append(new)
+    before: list[JaxprEqn] = []
+    after: list[JaxprEqn] = []
+    places = [Var(bodies.INDEX) for _ in range(max([len(members) for members in stacks.values()], default=0))]
+    inputs += [literal(i, bodies.INDEX) for i in range(len(places))]
+    outputs += places
+    for (shape, dtype), members in stacks.items():
+        ndim = len(shape)
+        one = ShapedArray((1, *shape), dtype)
+        rows = [Var(one) for _ in members]
+        widened = {"shape": one.shape, "broadcast_dimensions": tuple(range(1, ndim + 1)), "sharding": None}
+        before += [JaxprEqn(broadcast_in_dim_p, [v], [row], widened) for row, (v, _) in zip(rows, members)]
+        whole = ShapedArray((len(members), *shape), dtype)
+        stacked, known = Var(whole), Var(whole)
+        before.append(JaxprEqn(concatenate_p, rows, [stacked], {"dimension": 0}))
+        inputs.append(stacked)
+        outputs.append(known)
+        for place, (_, new) in zip(places, members):
+            row = Var(one)
+            starts = [place, *[literal(0, bodies.INDEX)] * ndim]
+            after.append(JaxprEqn(dynamic_slice_p, [known, *starts], [row], {"slice_sizes": one.shape}))
+            after.append(JaxprEqn(squeeze_p, [row], [new], {"dimensions": (0,)}))
+    if not inputs:
+        return []
+    return [*before, JaxprEqn(optimization_barrier_p, inputs, outputs, {}), *after]
 
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:

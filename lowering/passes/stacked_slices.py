@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from xtrace.core import dtypes
-from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Var, literal
 from xtrace.lax.identities import optimization_barrier_p
 from xtrace.lax.slicing import dynamic_slice_p
@@ -19,7 +17,6 @@ from xtrace.lowering.passes.pipeline import Note, Target
 
 #: So many slices at different places, in as many kernels, are worth hiding.
 FEWEST = 8
-_INDEX = ShapedArray((), dtypes.int32)
 
 
 def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
@@ -59,7 +56,7 @@ def _apart(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         return jaxpr
     eqns: list[JaxprEqn] = []
     if starts:
-        numbers = [literal(n, _INDEX) for n in starts]
+        numbers = [literal(n, bodies.INDEX) for n in starts]
         eqns.append(JaxprEqn(optimization_barrier_p, numbers, list(starts.values()), {}))
     for i, eqn in enumerate(jaxpr.eqns):
         eqns += changed.get(i) or [eqn]
@@ -73,10 +70,10 @@ def _at_hidden_place(eqn: JaxprEqn, starts: dict[int, Var]) -> JaxprEqn:
     places: list[Any] = []
     for start, size, whole in zip(eqn.params["start_indices"], sizes, operand.aval.shape):
         if size == whole:
-            places.append(literal(0, _INDEX))
+            places.append(literal(0, bodies.INDEX))
             continue
         if start not in starts:
-            starts[start] = Var(_INDEX)
+            starts[start] = Var(bodies.INDEX)
         places.append(starts[start])
     return eqn.replace(primitive=dynamic_slice_p, invars=[operand, *places], params={"slice_sizes": sizes})
 
