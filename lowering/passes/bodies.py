@@ -44,7 +44,8 @@ def rewritten(eqn: JaxprEqn, rewrite: Callable[[Jaxpr], Jaxpr]) -> JaxprEqn:
         elif isinstance(held, tuple):
             parts = [rewrite(j) if isinstance(j, Jaxpr) else j for j in held]
             same = all([a is b for a, b in zip(parts, held)])
-            made = type(held)(*parts) if hasattr(held, "_fields") else tuple(parts)
+            kind: Any = type(held)
+            made = kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
         else:
             continue
         if not same:

@@ -87,4 +87,4 @@ def _find_mergeable(primitive: Primitive) -> tuple[Primitive, bool]:
 
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:
-    return jaxpr.memo("common subexpressions", lambda: _merged(jaxpr, None))  # type: ignore[no-any-return]
+    return jaxpr.memo("common subexpressions", lambda: _merged(jaxpr, None))

@@ -113,7 +113,7 @@ def _hiding(hidden: dict[Any, Var]) -> list[JaxprEqn]:
         outputs.append(known)
         for place, (_, new) in zip(places, members):
             row = Var(one)
-            starts = [place, *[literal(0, bodies.INDEX)] * ndim]
+            starts: list[Any] = [place, *[literal(0, bodies.INDEX)] * ndim]
             after.append(JaxprEqn(dynamic_slice_p, [known, *starts], [row], {"slice_sizes": one.shape}))
             after.append(JaxprEqn(squeeze_p, [row], [new], {"dimensions": (0,)}))
     if not inputs:
@@ -122,4 +122,4 @@ def _hiding(hidden: dict[Any, Var]) -> list[JaxprEqn]:
 
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:
-    return jaxpr.memo("numbers hidden", lambda: _hidden(jaxpr, None))  # type: ignore[no-any-return]
+    return jaxpr.memo("numbers hidden", lambda: _hidden(jaxpr, None))

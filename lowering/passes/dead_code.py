@@ -48,4 +48,4 @@ def _without_dead(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:
     """A body with all its inputs and results, memoised on it."""
-    return jaxpr.memo("without dead code", lambda: _without_dead(jaxpr, None))  # type: ignore[no-any-return]
+    return jaxpr.memo("without dead code", lambda: _without_dead(jaxpr, None))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, literal
 from xtrace.lax.identities import optimization_barrier_p
+from xtrace.lax.shapes import convert_element_type_p
 from xtrace.lowering.passes import bodies
 from xtrace.lowering.passes.pipeline import Note, Target
 
@@ -65,6 +66,7 @@ def _inlined(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         if primitive.name == "remat2":
             operands = _held_apart(eqn, eqns)
         outs = write_out(called, operands, eqns, scope)
+        outs = [_as_typed(out, v.aval, eqns) for out, v in zip(outs, eqn.outvars)]
         replaced.update(zip(eqn.outvars, outs))
         if notes is not None:
             name = eqn.params.get("name", "")
@@ -78,7 +80,7 @@ def _inlined(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
 
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:
-    return jaxpr.memo("inlined", lambda: _inlined(jaxpr, None))  # type: ignore[no-any-return]
+    return jaxpr.memo("inlined", lambda: _inlined(jaxpr, None))
 
 
 def _scope(eqn: JaxprEqn) -> str:
@@ -107,7 +109,7 @@ def _held_apart(eqn: JaxprEqn, eqns: list[JaxprEqn]) -> list[Any]:
 
 def write_out(jaxpr: Jaxpr, operands: Any, eqns: list[JaxprEqn], scope: str) -> list[Any]:
     """Append the equations of a closed jaxpr to `eqns`, on these operands and new variables; return its results."""
-    value: dict[Any, Any] = dict(zip(jaxpr.invars, operands))
+    value: dict[Any, Any] = {v: _as_typed(x, v.aval, eqns) for v, x in zip(jaxpr.invars, operands)}
     read = value.get
     for eqn in jaxpr.eqns:
         invars = [read(v, v) for v in eqn.invars]  # literals stand for themselves
@@ -119,3 +121,15 @@ def write_out(jaxpr: Jaxpr, operands: Any, eqns: list[JaxprEqn], scope: str) -> 
             stack = f"{scope}/{stack}" if stack else scope
         eqns.append(JaxprEqn(eqn.primitive, invars, outvars, eqn.params, eqn.position, eqn.effects, stack))
     return [read(v, v) for v in jaxpr.outvars]
+
+
+def _as_typed(x: Any, aval: Any, eqns: list[JaxprEqn]) -> Any:
+    """`x` where a value of type `aval` is read: calls may take or give weakly typed values for others."""
+    if x.aval is aval:
+        return x
+    if type(x) is Literal:
+        return literal(x.val, aval)
+    made = Var(aval)
+    params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}
+    eqns.append(JaxprEqn(convert_element_type_p, [x], [made], params))
+    return made
