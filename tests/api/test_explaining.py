@@ -18,6 +18,43 @@ def last_changes(f):
     return [str(c) for c in explain(f).traces[-1].changes]
 
 
+def test_a_leaf_that_becomes_a_container_is_one_change():
+    f = xt.jit(lambda p, q=0: 1)
+    f({"w": 1.0})
+    f({"w": {"a": 1.0, "b": 2}})
+    assert last_changes(f) == ["p['w']: structure was f32[], is now a dict with keys 'a', 'b'"]
+    f({"w": [1.0]})
+    assert last_changes(f) == ["p['w']: structure was a dict with keys 'a', 'b', is now a list of 1"]
+    f({"w": (1.0, 2)})
+    assert last_changes(f) == ["p['w']: structure was a list of 1, is now a tuple of 2"]
+    f({"w": None})
+    assert last_changes(f) == ["p['w']: structure was a tuple of 2, is now None"]
+    f({"w": None}, 3)
+    assert last_changes(f) == ["q: structure was absent, is now i32[]"]
+    f((), 3.0)
+    assert last_changes(f)[1:] == ["q: dtype was int32, is now float32"]
+
+
+def test_what_a_registered_container_holds_beside_its_children_is_shown():
+    @xt.tree_util.register_pytree_node_class
+    class Scaled:
+        def __init__(self, x, scale):
+            self.x, self.scale = x, scale
+
+        def tree_flatten(self):
+            return (self.x,), self.scale
+
+        @classmethod
+        def tree_unflatten(cls, scale, children):
+            return cls(*children, scale)
+
+    f = xt.jit(lambda p: p.x * p.scale)
+    f(Scaled(1.0, 2))
+    f(Scaled(1.0, 3))
+    (change,) = last_changes(f)
+    assert change.startswith("p: structure was ") and "Scaled[2]" in change and "Scaled[3]" in change
+
+
 def test_each_part_of_a_signature_is_named():
     f = xt.jit(lambda p, n: p["w"] * 2, static_argnames="n")
     f({"w": np.ones(3, np.float32)}, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -108,10 +110,31 @@ def test_leaked_tracer():
         xt.jit(lambda y: y + kept[0])(1.0)
 
 
-def test_leak_out_of_grad():
+LEAKING = {
+    "grad": lambda f: xt.grad(f)(1.0),
+    "value_and_grad": lambda f: xt.value_and_grad(f)(1.0),
+    "vjp": lambda f: xt.vjp(f, 1.0),
+    "jvp": lambda f: xt.jvp(f, (1.0,), (1.0,)),
+    "linearize": lambda f: xt.linearize(f, 1.0),
+    "vmap": lambda f: xt.vmap(f)(xnp.ones(3)),
+}
+
+
+@pytest.mark.parametrize("transformation", [*LEAKING, "jacfwd", "jacrev"])
+def test_leaks_out_of_transformations_name_the_function(transformation):
     kept = []
-    xt.grad(lambda x: (kept.append(x), x * x)[1])(1.0)
-    with pytest.raises(errors.UnexpectedTracerError):
+
+    def hold(x):
+        kept.append(x * 2.0)
+        return x * x
+
+    made_for = {"jacfwd": "jvp", "jacrev": "vjp"}.get(transformation, transformation)
+    if transformation in LEAKING:
+        LEAKING[transformation](hold)
+    else:
+        getattr(xt, transformation)(hold)(1.0)
+    origin = re.escape(f"made while tracing hold at {HERE}:{line_of('def hold(x):')} for {made_for}. A side effect")
+    with pytest.raises(errors.UnexpectedTracerError, match=origin):
         kept[0] + 1.0
 
 

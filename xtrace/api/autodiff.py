@@ -218,7 +218,7 @@ def _value_and_grad(
         partial = main
     flat, out_trees = _flat_function(partial, tree, signature.fun_name(fun), name)
     differentiated = [dtypes.is_inexact(shaped(x).dtype) for x in leaves]
-    outs, lin = linearize_flat(flat, leaves, differentiated)
+    outs, lin = linearize_flat(flat, leaves, differentiated, (fun, name))
     if len(outs) != 1 or shaped(outs[0]).shape != () or not pytree.treedef_is_leaf(out_trees[0]):
         _raise_not_scalar(outs, out_trees[0], fun, name)
     (out,) = outs
@@ -339,7 +339,7 @@ def vjp(
     if refs.has_refs(leaves):
         opened = refs.DifferentiatedRefs(flat, leaves, lambda: signature.leaf_names(fun, primals, {}), name)
         leaves = opened.values
-    all_outs, lin = linearize_flat(opened or flat, leaves, differentiated)
+    all_outs, lin = linearize_flat(opened or flat, leaves, differentiated, (fun, "vjp"))
     outs = all_outs if opened is None else opened.results(all_outs)
     out = out_trees[0].unflatten([as_array(o) for o in outs])
     pull = VJPFunction(leaves, differentiated, lin, tree, out_trees[0], outs, name)
@@ -426,7 +426,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     aux_box: list[Any] = []
     main = _with_aux(fun, aux_box, "jvp") if has_aux else fun
     flat, out_trees = _flat_function(main, tree, signature.fun_name(fun), "jvp")
-    outs, out_tangents = jvp_flat(flat, leaves, checked)
+    outs, out_tangents = jvp_flat(flat, leaves, checked, (fun, "jvp"))
     out = out_trees[0].unflatten([as_array(o) for o in outs])
     tangent = out_trees[0].unflatten([as_array(instantiate(t)) for t in out_tangents])
     if has_aux:
@@ -461,7 +461,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     main = _with_aux(fun, aux_box, "linearize") if has_aux else fun
     flat, out_trees = _flat_function(main, tree, signature.fun_name(fun), "linearize")
     differentiated = _differentiable(leaves, tree, in_nzs)
-    outs, lin = linearize_flat(flat, leaves, differentiated)
+    outs, lin = linearize_flat(flat, leaves, differentiated, (fun, "linearize"))
     jaxpr, residuals = lin.jaxpr(DebugInfo(signature.fun_name(fun), "linearize"))
     avals = [shaped(x) for x in leaves]
 
@@ -635,6 +635,8 @@ def jacfwd(
                 full[i] = x
             return fun(*full, **kwargs)
 
+        flat.stands_for = fun  # type: ignore[attr-defined]
+
         def push(*tangents: Any) -> Any:
             return jvp(flat, tuple(chosen), tangents, has_aux=has_aux)
 
@@ -691,6 +693,7 @@ def jacrev(
                 full[i] = x
             return fun(*full, **kwargs)
 
+        partial.stands_for = fun  # type: ignore[attr-defined]
         out, pull, *aux = vjp(partial, *chosen, has_aux=has_aux)
         outs, out_tree = _flatten(out)
         for o in outs:

@@ -80,10 +80,10 @@ def vmap(
             mapped = refs.MappedRefs(
                 flat, leaves, dims, lambda: signature.leaf_names(fun, args, kwargs), signature.fun_name(fun)
             )
-            outs, found = batch_flat(mapped, axis, mapped.leaves, dims)
+            outs, found = batch_flat(mapped, axis, mapped.leaves, dims, (fun, "vmap"))
             outs, found = mapped.results(outs, found, size)
         else:
-            outs, found = batch_flat(flat, axis, leaves, dims)
+            outs, found = batch_flat(flat, axis, leaves, dims, (fun, "vmap"))
         return _results(fun, outs, found, out_axes, out_trees[0], size, sum_match)
 
     return vmap_f
@@ -122,7 +122,7 @@ def _vmap_values(
         return _out_dims(out_axes, out_trees[0], out_trees[0].num_leaves)
 
     axis = MappedAxis(size, axis_name, spmd_axis_name)
-    results = vmappable.batch_values(flat, axis, leaves, specs, out_specs, sum_match)
+    results = vmappable.batch_values(flat, axis, leaves, specs, out_specs, sum_match, (fun, "vmap"))
     return pytree.tree_unflatten(out_trees[0], results)
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xtrace.core import config, errors, functions, source
+from xtrace.core import config, errors, functions, pytree, source
 
 if TYPE_CHECKING:
     from xtrace.api.jit import Call, JitFunction
@@ -237,23 +237,88 @@ def differences(
     return out or [Change("", "cache", "", "the signatures compare as different, but show no difference")]
 
 
+class _Side(NamedTuple):
+    """A part of a signature's structure, with the names and types of its leaves."""
+
+    tree: Any
+    names: Sequence[str]
+    avals: Sequence[Any]
+
+    def children(self) -> list[_Side]:
+        out, start = [], 0
+        for child in self.tree.children():
+            end = start + child.num_leaves
+            out.append(_Side(child, self.names[start:end], self.avals[start:end]))
+            start = end
+        return out
+
+    def is_leaf(self) -> bool:
+        return bool(pytree.treedef_is_strict_leaf(self.tree))
+
+    def name(self) -> str | None:
+        """What the call's argument says for this part; None where no leaf tells."""
+        if not self.names:
+            return None
+        ((path, _), *_) = pytree.tree_flatten_with_path(self.tree.unflatten(self.names))[0]
+        return self.names[0].removesuffix(pytree.keystr(path))
+
+    def shown(self) -> str:
+        if self.is_leaf():
+            return str(self.avals[0].str_short())
+        data = self.tree.node_data()
+        if data is None or data[0] is type(None):
+            return "None"
+        kind, n = data[0].__name__, len(self.tree.children())
+        if isinstance(data[1], (list, tuple)) and len(data[1]) == n and issubclass(data[0], dict):
+            return f"a {kind} with keys {', '.join(map(repr, data[1]))}" if n else f"an empty {kind}"
+        return f"a {kind} of {n}"
+
+
 def _tree_changes(
     before: Signature, before_names: Sequence[str], now: Signature, names: Sequence[str]
 ) -> Iterator[Change]:
-    old, new = dict(zip(before_names, before.avals)), dict(zip(names, now.avals))
-    found = False
-    for name in old:
-        if name not in new:
-            found = True
-            yield Change(name, "structure", old[name].str_short(), "absent")
-    for name in new:
-        if name not in old:
-            found = True
-            yield Change(name, "structure", "absent", new[name].str_short())
-        elif new[name] is not old[name]:
-            yield from _aval_changes(name, old[name], new[name])
-    if not found:
+    sides = _Side(before.in_tree, before_names, before.avals), _Side(now.in_tree, names, now.avals)
+    if any([len(side.names) != side.tree.num_leaves for side in sides]):
         yield Change("", "structure", str(before.in_tree), str(now.in_tree))
+        return
+    yield from _part_changes(*sides)
+
+
+def _part_changes(old: _Side, new: _Side) -> Iterator[Change]:
+    """What differs between the same part of two calls, which may have become another kind of thing."""
+    if old.is_leaf() and new.is_leaf():
+        if old.avals[0] is not new.avals[0]:
+            yield from _aval_changes(new.names[0], old.avals[0], new.avals[0])
+        return
+    a, b = old.tree.node_data(), new.tree.node_data()
+    if old.is_leaf() or new.is_leaf() or a is None or b is None or a[0] is not b[0]:
+        if old.tree != new.tree:
+            yield Change(new.name() or old.name() or "", "structure", old.shown(), new.shown())
+        return
+    olds, news = old.children(), new.children()
+    keyed = isinstance(a[1], list) and isinstance(b[1], list)
+    if keyed:
+        was, now = dict(zip(a[1], olds)), dict(zip(b[1], news))
+    else:
+        was, now = dict(enumerate(olds)), dict(enumerate(news))
+    found = False
+    for key in {**was, **now}:
+        before, after = was.get(key), now.get(key)
+        for change in (
+            _absent_changes(before, after) if before is None or after is None else _part_changes(before, after)
+        ):
+            found = True
+            yield change
+    if not found and old.tree != new.tree:  # what a registered container holds beside its children
+        yield Change(new.name() or old.name() or "", "structure", str(old.tree), str(new.tree))
+
+
+def _absent_changes(before: _Side | None, after: _Side | None) -> Iterator[Change]:
+    side = after if before is None else before
+    assert side is not None
+    for name, aval in zip(side.names, side.avals):
+        shown = aval.str_short()
+        yield Change(name, "structure", *(("absent", shown) if before is None else (shown, "absent")))
 
 
 def _aval_changes(name: str, a: Any, b: Any) -> Iterator[Change]:

@@ -94,7 +94,7 @@ def fwd_and_bwd(
         flat, out_trees = autodiff._flat_function(partial, tree, name, "fwd_and_bwd")
         avals = tuple([shaped(x) for x in leaves])
         differentiated = tuple([dtypes.is_inexact(a.dtype) for a in avals])
-        outs, lin = linearize_flat(flat, leaves, differentiated)
+        outs, lin = linearize_flat(flat, leaves, differentiated, (fun, "fwd_and_bwd"))
         linear: Jaxpr
         linear, residuals = lin.jaxpr(DebugInfo(name, "fwd_and_bwd"))
         nonzeros = tuple([type(t) is not Zero for t in lin.outs])

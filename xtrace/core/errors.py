@@ -133,7 +133,8 @@ class UnexpectedTracerError(JAXTypeError):
             )
             return
         origin = getattr(tracer._trace, "origin", None)
-        made_in = f" It was made while tracing {origin()}." if origin is not None else ""
+        where = None if origin is None else origin()
+        made_in = "" if where is None else f" It was made while tracing {where}."
         super().__init__(
             _explain(
                 f"Encountered an unexpected tracer: a traced value of type {tracer.aval.str_short()} was used after "

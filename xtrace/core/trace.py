@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from xtrace.core import config
+from xtrace.core import config, functions
 from xtrace.core.avals import ShapedArray
 
 if TYPE_CHECKING:
@@ -62,6 +62,24 @@ class Trace:
     def process_custom_vjp(self, call: Any, args: tuple[Any, ...]) -> Any:
         """Interpret a call of a function with a custom reverse derivative (see transforms.custom)."""
         raise NotImplementedError
+
+
+class TransformTrace(Trace):
+    """A trace that transforms what one run of a function does."""
+
+    __slots__ = ("alive", "made_for")
+
+    #: Whether the function is still running.
+    alive: bool
+    #: The user's function and the transformation, for messages; None where a rule of ours runs.
+    made_for: tuple[Callable[..., Any], str] | None
+
+    def origin(self) -> str | None:
+        """The function that is or was traced, with its line, and what for."""
+        if self.made_for is None:
+            return None
+        fun, what = self.made_for
+        return f"{functions.described(getattr(fun, 'stands_for', fun))} for {what}"
 
 
 class use_trace:

@@ -11,7 +11,7 @@ from xtrace.core.axes import bind_axes
 from xtrace.core.effects import NamedAxisEffect
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.core.trace import Trace, Tracer, TransformTrace, current, use_trace
 from xtrace.transforms.staging import Transformed, check_alive, closed_call_operands, memo_transformed, trace_to_jaxpr
 
 _check_leaks = config.check_tracer_leaks.state
@@ -55,13 +55,14 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={self.aval}, batched={shaped(self.val)})"
 
 
-class BatchTrace(Trace):
+class BatchTrace(TransformTrace):
     """Interprets an operation by its batching rule."""
 
-    __slots__ = ("axis", "alive")
+    __slots__ = ("axis",)
 
-    def __init__(self, parent: Trace | None, axis: MappedAxis) -> None:
+    def __init__(self, parent: Trace | None, axis: MappedAxis, made_for: Any = None) -> None:
         self.parent = parent
+        self.made_for = made_for
         self.axis = axis
         self.alive = True
 
@@ -118,9 +119,10 @@ def batch_flat(
     axis: MappedAxis,
     args: Sequence[Any],
     dims: Sequence[int | None],
+    made_for: Any = None,
 ) -> tuple[list[Any], list[int | None]]:
     """Run a flat function over the mapped axis of its arguments; return outputs and where their mapped axes are."""
-    trace = BatchTrace(current.trace, axis)
+    trace = BatchTrace(current.trace, axis, made_for)
     wrapped = [trace.wrap(x, d) for x, d in zip(args, dims)]
     with use_trace(trace):
         if axis.name is None:

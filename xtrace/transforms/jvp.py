@@ -9,7 +9,7 @@ from xtrace.core import config, dtypes, leaks
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.core.trace import Trace, Tracer, TransformTrace, current, use_trace
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.staging import Transformed, check_alive, closed_call_operands, memo_transformed, trace_to_jaxpr
 from xtrace.transforms.zeros import Zero, broadcast_to, instantiate, zero_tangent
@@ -36,13 +36,14 @@ class JVPTracer(Tracer):
         return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
 
 
-class JVPTrace(Trace):
+class JVPTrace(TransformTrace):
     """Interprets an operation by its derivative rule."""
 
-    __slots__ = ("alive",)
+    __slots__ = ()
 
-    def __init__(self, parent: Trace | None) -> None:
+    def __init__(self, parent: Trace | None, made_for: Any = None) -> None:
         self.parent = parent
+        self.made_for = made_for
         self.alive = True
 
     def split(self, x: Any) -> tuple[Any, Any]:
@@ -125,10 +126,10 @@ def linear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], made_for: Any = None
 ) -> tuple[list[Any], list[Any]]:
     """Run a flat function on primals with tangents (arrays or Zero); return its outputs and their tangents."""
-    trace = JVPTrace(current.trace)
+    trace = JVPTrace(current.trace, made_for)
     args = [trace.wrap(p, t) for p, t in zip(primals, tangents)]
     with use_trace(trace):
         outs = fun(*args)

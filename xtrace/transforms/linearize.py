@@ -24,7 +24,7 @@ from xtrace.core.jaxpr import (
     no_effects,
 )
 from xtrace.core.primitive import Primitive, aval_of, shaped
-from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.core.trace import Trace, Tracer, TransformTrace, current, use_trace
 from xtrace.transforms import logs
 from xtrace.transforms.accumulate import add_tangents
 from xtrace.transforms.jvp import JVPTracer, jvp_of_bind, tangent_by_operand
@@ -150,13 +150,14 @@ class LinearizeTracer(JVPTracer):
         return f"GradTracer(primal={self.primal!r}, typeof(tangent)={self.tangent.aval.str_short()})"
 
 
-class LinearizeTrace(Trace):
+class LinearizeTrace(TransformTrace):
     """Runs operations on primals and records their linearization on `tape`."""
 
-    __slots__ = ("tape", "alive", "keep_positions")
+    __slots__ = ("tape", "keep_positions")
 
-    def __init__(self, parent: Trace | None) -> None:
+    def __init__(self, parent: Trace | None, made_for: Any = None) -> None:
         self.parent = parent
+        self.made_for = made_for
         self.tape = Tape(parent)
         self.alive = True
         self.keep_positions = self.stages() or _debug_nans.value or _debug_infs.value
@@ -351,10 +352,10 @@ class StagedLinearization:
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiated: Sequence[bool]
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiated: Sequence[bool], made_for: Any = None
 ) -> tuple[list[Any], Linearized]:
     """Run a flat function at `primals`, recording how its outputs depend on the `differentiated` arguments."""
-    trace = LinearizeTrace(current.trace)
+    trace = LinearizeTrace(current.trace, made_for)
     args = [trace.new_arg(p) if d else p for p, d in zip(primals, differentiated)]
     with use_trace(trace):
         outs = fun(*args)

@@ -76,9 +76,10 @@ def batch_values(
     specs: Sequence[Any],
     out_specs: Callable[[], Sequence[Any]],
     sum_match: bool,
+    made_for: Any = None,
 ) -> list[Any]:
     """Run a flat function over the mapped axis of values that may be of registered types; the results together."""
-    trace = BatchTrace(current.trace, axis)
+    trace = BatchTrace(current.trace, axis, made_for)
     elements = [_element_of(trace, x, spec) for x, spec in zip(values, specs)]
     names = () if axis.name is None else ((axis.name, axis.size),)
     with use_trace(trace), bind_axes(*names):
