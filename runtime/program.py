@@ -130,7 +130,8 @@ class LoweredProgram:
         if arg_shardings is not None:
             kept = [s for s, k in zip(arg_shardings, self.kept) if k]
             outs = out_shardings or [None] * len(self.out_avals)
-            self._meshes, found = spmd.value_shardings([*kept, *outs], [*[v.aval for v in invars], *self.out_avals])
+            avals = [physical_aval(a) for a in (*[v.aval for v in invars], *self.out_avals)]
+            self._meshes, found = spmd.value_shardings([*kept, *outs], avals)
             attributes = [{} for _ in hidden] + found[: len(kept)]
             result_attributes = found[len(kept) :]
         self._attributes = (attributes, result_attributes)
@@ -307,7 +308,7 @@ class Executable:
         found = found[len(self.program.ordered_effects) :]
         given = self.placement.out_shardings or [None] * n
         return [
-            spmd.result_sharding(s, a, mesh, devices) if g is None else g
+            spmd.result_sharding(s, physical_aval(a), mesh, devices) if g is None else g
             for s, a, g in zip(found, self.program.out_avals, given)
         ]
 

@@ -11,6 +11,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
 from xtrace.lax.control_flow import conditionals, loops, platforms, scans, solves
 from xtrace.lowering.lower import Body, LoweringError
+from xtrace.lowering.physical import physical
 from xtrace.lowering.rules.elementwise import compare
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -104,7 +105,7 @@ def _scan(ctx: Body, eqn: Any, *operands: Any) -> Any:
     x_avals = [v.aval for v in eqn.invars[n_consts + n_carry :]]
     y_avals = [v.aval for v in eqn.outvars[n_carry:]]
     carry_avals = [v.aval for v in eqn.outvars[:n_carry]]
-    ys = [ctx.full_like(False if dtypes.is_bool(a.dtype) else 0, a) for a in y_avals]
+    ys = [ctx.full_like(False if dtypes.is_bool(a.dtype) else 0, physical(a)) for a in y_avals]
     if length == 0:
         return [*carry, *ys]
     unroll = min(params["unroll"], length)

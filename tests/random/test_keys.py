@@ -10,6 +10,7 @@ import pytest
 
 import xtrace as xt
 from xtrace import lax, random
+from xtrace import numpy as xnp
 
 
 @pytest.fixture
@@ -207,3 +208,44 @@ def test_jaxpr_has_the_primitives_alone():
 def test_float64_asked_for_without_x64_warns():
     with pytest.warns(UserWarning, match="float64 is not available"):
         assert random.normal(random.key(0), dtype="float64").dtype == np.float32
+
+
+@pytest.mark.parametrize("full", [xnp.full, lax.full], ids=["numpy", "lax"])
+def test_arrays_filled_with_keys(full):
+    """A number stands for the key all of whose words it is."""
+    key = random.key(5)
+    words = np.asarray(random.key_data(key))
+    np.testing.assert_array_equal(random.key_data(full((3,), key)), np.broadcast_to(words, (3, 2)))
+    np.testing.assert_array_equal(random.key_data(full((3,), 7, key.dtype)), np.full((3, 2), 7, np.uint32))
+    assert xt.make_jaxpr(lambda k: full((3,), k))(key).eqns[0].primitive.name == "broadcast_in_dim"
+    with pytest.raises(ValueError, match="Cannot convert_element_type from key<fry> to float32"):
+        full((3,), key, np.float32)
+
+
+@pytest.mark.parametrize("name, word", [("zeros", 0), ("ones", 1), ("empty", 0)])
+def test_arrays_of_equal_keys(name, word):
+    keys = random.split(random.key(0), 2)
+    expected = np.full((2, 2), word, np.uint32)
+    np.testing.assert_array_equal(random.key_data(getattr(xnp, name)((2,), keys.dtype)), expected)
+    like = getattr(xnp, f"{name}_like")
+    np.testing.assert_array_equal(random.key_data(like(keys)), expected)
+    np.testing.assert_array_equal(random.key_data(xt.jit(like)(keys)), expected)
+
+
+@pytest.mark.parametrize("full_like", [xnp.full_like, lax.full_like], ids=["numpy", "lax"])
+def test_arrays_like_keys(full_like):
+    keys, fill = random.split(random.key(0)), random.key(42)
+    np.testing.assert_array_equal(random.key_data(full_like(keys, 100)), np.full((2, 2), 100, np.uint32))
+    out = xt.jit(full_like)(keys, fill)
+    np.testing.assert_array_equal(random.key_data(out), [random.key_data(fill)] * 2)
+
+
+def test_keys_collected_by_a_scan():
+    keys = random.split(random.key(0), (2, 3))
+    _, out = xt.jit(lambda ks: lax.scan(lambda _, k: (None, k[::-1]), None, ks))(keys)
+    np.testing.assert_array_equal(random.key_data(out), np.asarray(random.key_data(keys))[:, ::-1])
+
+
+def test_the_type_of_a_key():
+    struct = xt.ShapeDtypeStruct.like(random.key(0))
+    assert xt.eval_shape(lambda k: k, struct) == struct == xt.ShapeDtypeStruct((), random.key(0).dtype)

@@ -7,6 +7,7 @@ from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
+from xtrace.core.primitive import shaped
 from xtrace.core.refs import AbstractRef
 
 
@@ -60,6 +61,18 @@ class ShapeDtypeStruct:
     @property
     def format(self) -> Any:
         return self.sharding
+
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The shape, dtype and weak type of an array, and its sharding if it is committed to it.
+
+        >>> import numpy as np, xtrace as xt
+        >>> xt.ShapeDtypeStruct.like(np.zeros(3, np.int8))
+        ShapeDtypeStruct(shape=(3,), dtype=int8)
+        """
+        aval = shaped(x)
+        sharding = x.sharding if getattr(x, "committed", False) else None
+        return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some of shape, dtype, sharding, weak_type replaced."""

@@ -70,6 +70,12 @@ class KeyDtype(dtypes.ExtendedDtype):
         """The words of a concrete array of keys."""
         return keys._base_array
 
+    def of_scalar(self, number: Any) -> Any:
+        """The key all of whose words are `number`, the value that stands for it in arrays filled with it."""
+        from xtrace.lax import shapes
+
+        return random_wrap(shapes.full(self.physical_shape, number, dtypes.uint32), self.impl)
+
     def __reduce__(self) -> Any:
         return (_dtype_of_impl, (self.impl.name,))
 

@@ -487,6 +487,8 @@ tile_p.batch = _tile_batch
 
 
 def _convert_aval(x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any) -> ShapedArray:
+    if x.dtype != new_dtype and (x.extended or isinstance(new_dtype, dtypes.ExtendedDtype)):
+        raise ValueError(f"Cannot convert_element_type from {x.dtype} to {new_dtype}: random keys are no numbers")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
@@ -522,7 +524,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     new_dtype = dtypes.canonical_dtype(new_dtype)
     if dtypes.is_complex(dtypes.of_value(operand)[0]) and dtypes.kind(new_dtype) in "biuf":
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, 2)
-    if current.trace is None and not hasattr(operand, "aval"):  # the result is an array even where a scalar would do
+    if current.trace is None and not hasattr(operand, "aval") and not isinstance(new_dtype, dtypes.ExtendedDtype):
+        # The result is an array even where a scalar would do.
         return convert_element_type_p.bind(operand, new_dtype=new_dtype, weak_type=False, sharding=None)
     return convert(operand, new_dtype, False)
 
@@ -532,6 +535,8 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
     aval = getattr(operand, "aval", None)
     if aval is None:
         if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
+            if isinstance(dtype, dtypes.ExtendedDtype):
+                return dtype.of_scalar(operand)
             if weak_type:
                 if dtypes.of_value(operand) == (dtype, True):
                     return operand

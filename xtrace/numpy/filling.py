@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from operator import index
 from typing import Any
 
@@ -65,6 +66,8 @@ _filled: dict[Any, Any] = {}
 def _fill(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
     """A new array with one of the values 0 and 1."""
     if current.trace is not None and staged():
+        if isinstance(dtype, dtypes.ExtendedDtype):
+            return lax.full(shape, value, dtype)
         scalar = np.asarray(value, dtype)[()]
         if not shape:
             return constant(np.asarray(scalar))
@@ -82,6 +85,8 @@ def _fill(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
 
 
 def _filler(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
+    if isinstance(dtype, dtypes.ExtendedDtype):
+        return functools.partial(lax.full, shape, value, dtype), None
     aval = ShapedArray(shape, dtype)
     if aval.size * dtype.itemsize <= SMALL:
         return np.full(shape, value, dtype), aval
@@ -199,14 +204,14 @@ def _full(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
     dtype = aval.dtype if dtype is None else dtype
     if current.trace is None and not aval.shape and type(value) is not ArrayImpl and not hasattr(value, "aval"):
         out = ShapedArray(shape, dtype, weak)
-        if out.size * dtype.itemsize <= SMALL:
+        if out.size * dtype.itemsize <= SMALL and not isinstance(dtype, dtypes.ExtendedDtype):
             return _put(np.full(shape, np.asarray(value).astype(dtype)), out, None, False)
     if len(aval.shape) > len(shape) or any(
         [d not in (1, s) for d, s in zip(aval.shape[::-1], shape[::-1], strict=False)]
     ):
         raise ValueError(f"{name}: fill_value of shape {aval.shape} doesn't broadcast to shape {shape}")
     value = shapes.convert(value, dtype, weak)
-    if not shape and isinstance(value, (ArrayImpl, Tracer)):
+    if not shape and (isinstance(value, (ArrayImpl, Tracer)) or isinstance(dtype, dtypes.ExtendedDtype)):
         return value
     dims = tuple(range(len(shape) - len(aval.shape), len(shape)))
     return shapes.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=dims, sharding=None)
@@ -229,8 +234,6 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> tuple[tuple[int, ...], A
 
 def _fill_like(name: str, a: Any, dtype: Any, shape: Any, value: int, device: Any, out_sharding: Any = None) -> Any:
     shape, new, weak = _like(name, a, dtype, shape)
-    if isinstance(new, dtypes.ExtendedDtype):
-        return lax.full_like(a, value, shape=shape)
     out = _fill(shape, new, value)
     return place(shapes.convert(out, new, True) if weak else out, device, out_sharding)
 
