@@ -114,6 +114,16 @@ def test_weak_types_are_told():
     assert xt.jit(lambda x: x + dtypes.is_weakly_typed(x))(1.0) == 2.0
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float16", "complex64"])
+@pytest.mark.parametrize("weak", [False, True])
+def test_scalars_converted_to_a_dtype_are_arrays(dtype, weak):
+    from xtrace.compat._src.lax.lax import _convert_element_type
+
+    for value in (0, np.float32(0), True):
+        out = _convert_element_type(value, np.dtype(dtype), weak_type=weak)
+        assert isinstance(out, xt.Array) and (out.dtype, out.weak_type) == (dtype, weak)
+
+
 def test_tokens_of_running_programs_are_waited_for():
     from xtrace.compat._src.dispatch import runtime_tokens
 

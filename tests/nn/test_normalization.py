@@ -157,3 +157,10 @@ def test_attention_refuses():
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_the_residual_of_narrow_attention_has_its_dtype():
+    q, k, v = (x.astype("bfloat16") for x in (Q, K, V))
+    (out, sums), pullback = xt.vjp(lambda *x: nn.dot_product_attention(*x, return_residual=True), q, k, v)
+    assert out.dtype == sums.dtype == "bfloat16"
+    assert [d.dtype.name for d in pullback((out, sums))] == ["bfloat16"] * 3

@@ -202,3 +202,8 @@ def test_buffers_texts_and_files():
         xnp.save(file, xnp.ones(2, dtype))
         file.seek(0)
         assert xnp.load(file).dtype == dtype
+
+
+def test_numbers_need_to_fit_the_dtype_asked_for_alone():
+    assert xnp.full((2,), 2**32 - 1, "uint32").tolist() == [2**32 - 1] * 2
+    assert xnp.full_like(np.zeros(2, np.uint32), 2**32 - 1).tolist() == [2**32 - 1] * 2

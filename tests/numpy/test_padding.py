@@ -139,3 +139,8 @@ def test_trim_zeros_of_matrices():
     assert xnp.trim_zeros(x, axis=1).tolist() == [[0], [3]]
     with pytest.raises(xt.errors.ConcretizationTypeError, match="The `filt` argument of trim_zeros"):
         xt.jit(xnp.trim_zeros)(x)
+
+
+def test_trim_zeros_of_scalars():
+    for value in (0, 3):
+        assert int(xnp.trim_zeros(xnp.array(value))) == value

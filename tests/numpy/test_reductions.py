@@ -223,3 +223,11 @@ def test_jaxprs_have_no_nested_calls():
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call(np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("name", [*NAN_REDUCTIONS, *[n for n in REDUCTIONS if n not in ("ptp", "count_nonzero")]])
+def test_a_mask_that_is_no_mask_names_the_function(name):
+    mask = np.array([1, 0, 1])
+    for x in (np.arange(3), np.arange(3.0, dtype=np.float32)):
+        with pytest.raises(ValueError, match=rf"numpy\.{name}: where must be None or a boolean array"):
+            getattr(jnp, name)(x, where=mask)

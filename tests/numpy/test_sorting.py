@@ -173,3 +173,37 @@ def test_histograms_of_points():
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_elements_decide_about_the_dtype_of_quantiles(name, dtype):
+    x = jnp.arange(5, dtype=dtype)
+    share = np.float32(50 if name == "percentile" else 0.5)
+    with xt.numpy_dtype_promotion("strict"):
+        out = getattr(jnp, name)(x, share)
+    assert out.dtype == dtype and float(out) == 2
+
+
+@pytest.mark.parametrize(
+    "elements, edges, weights, expected",  # expected: recorded from JAX
+    [
+        ("bfloat16", "float32", None, "bfloat16"),
+        ("float16", "float32", None, "float16"),
+        ("int32", "bfloat16", None, "float32"),
+        ("int32", "float32", "float16", "float16"),
+        ("bfloat16", "bfloat16", "float16", "float32"),
+        ("float16", "int32", "int32", "float16"),
+    ],
+)
+def test_the_dtype_of_histograms(elements, edges, weights, expected):
+    counted = {} if weights is None else {"weights": jnp.ones(6, weights)}
+    counts, used = jnp.histogram(jnp.arange(6, dtype=elements), jnp.array([0, 2, 5], edges), **counted)
+    assert counts.dtype == used.dtype == expected
+    assert counts.tolist() == [2, 4]
+
+
+def test_histograms_under_strict_promotion():
+    with xt.numpy_dtype_promotion("strict"):
+        counts, _ = jnp.histogram(jnp.arange(6, dtype="bfloat16"), np.array([0, 2, 5], np.float32))
+        assert counts.tolist() == [2, 4]

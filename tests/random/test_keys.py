@@ -159,6 +159,7 @@ REFUSED = [
     (lambda k: random.permutation(k, np.float32(3)), TypeError, "integer or at least 1-dimensional"),
     (lambda k: random.permutation(k, np.ones((2, 2)), 3), ValueError, "axis 3 is out of bounds"),
     (lambda k: random.choice(k, [1, 2]), TypeError, "numpy.asarray"),
+    (lambda k: random.choice(k, 5, 3), TypeError, "must be a sequence, got 3"),
     (lambda k: random.choice(k, 0), ValueError, "greater than 0"),
     (lambda k: random.choice(k, 5, (6,), replace=False), ValueError, "larger sample"),
     (lambda k: random.choice(k, 5, p=np.ones(4, np.float32)), ValueError, r"p has shape \(4,\)"),

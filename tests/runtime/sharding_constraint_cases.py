@@ -103,3 +103,22 @@ def test_errors():
         xt.jit(lambda x: lax.with_sharding_constraint(x, 3))(VALUE)
     with pytest.raises(ValueError, match="shardings"):
         lax.with_sharding_constraint((VALUE, VALUE), [SPLIT])
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "loggamma", "normal", "poisson"])
+def test_programs_that_take_keys(name):
+    """A key has no dimensions where its words have one."""
+    given = () if name == "normal" else (0.5,)
+    sample = lambda key: getattr(xt.random, name)(key, *given, shape=(8,), out_sharding=xt.NamedSharding(MESH, P("x")))
+    key = xt.random.key(0)
+    inside, outside = xt.jit(sample)(key), sample(key)
+    assert inside.sharding == outside.sharding == xt.NamedSharding(MESH, P("x"))
+    np.testing.assert_allclose(inside, outside, rtol=1e-5)
+
+
+def test_keys_are_held():
+    keys = xt.random.split(xt.random.key(0), 8)
+    held = lambda k: lax.with_sharding_constraint(k, xt.NamedSharding(MESH, P("x")))
+    out = xt.jit(held)(keys)
+    assert out.sharding == held(keys).sharding == xt.NamedSharding(MESH, P("x"))
+    np.testing.assert_array_equal(xt.random.key_data(out), xt.random.key_data(keys))

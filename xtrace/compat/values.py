@@ -7,6 +7,7 @@ from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
+from xtrace.core.trace import current
 from xtrace.lax import shapes
 from xtrace.runtime import host_calls
 
@@ -19,6 +20,9 @@ def is_weakly_typed(x: Any) -> bool:
 def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
     """An array in another dtype, which is weak or not as said."""
     dtype = shaped(operand).dtype if new_dtype is None else dtypes.canonical_dtype(new_dtype)
+    if getattr(operand, "aval", None) is None and current.trace is None:  # an array even where a scalar would do
+        params = {"new_dtype": dtype, "weak_type": bool(weak_type), "sharding": sharding}
+        return shapes.convert_element_type_p.bind(operand, **params)
     return shapes.convert(operand, dtype, weak_type)
 
 

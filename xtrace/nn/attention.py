@@ -49,7 +49,7 @@ def dot_product_attention(
         the result.
       local_window_size: how many positions to the left and to the right a query sees: an int, or (left, right).
       implementation: None or "xla": the operations as they are. There is no cuDNN implementation here.
-      return_residual: whether to return (output, log-sum-exp of the logits as [B, T, N]).
+      return_residual: whether to return (output, log-sum-exp of the logits as [B, T, N], of the dtype of `query`).
 
     Returns:
       [B, T, N, H], or without B, in the dtype of `query`.
@@ -162,7 +162,7 @@ def _attention(
     from xtrace.nn.normalization import logsumexp
 
     sums = shapes.transpose(logsumexp(logits, axis=-1), (0, 3, 1, 2))
-    return out, shapes.reshape(sums, out_shape[:-1])
+    return out, shapes.convert_element_type(shapes.reshape(sums, out_shape[:-1]), dtype)
 
 
 def _scalar(x: Any, dtype: Any) -> Any:

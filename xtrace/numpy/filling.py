@@ -199,6 +199,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: Any, name: str) -> Any:
+    if dtype is not None and type(value) is int and not isinstance(dtype, dtypes.ExtendedDtype):
+        value = np.asarray(value).astype(dtype)[()]  # it needn't fit the dtype that a number has by itself
     aval = shaped(value)
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtype

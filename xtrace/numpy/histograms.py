@@ -128,8 +128,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if isinstance(bins, (list, tuple)):
         bins = np.asarray(bins)
     if shaped(red.operand("histogram_bin_edges", bins)).ndim == 1:
-        (edges,) = promotion.promote_args_inexact("histogram_bin_edges", bins)
-        return edges
+        (a,) = promotion.promote_args_inexact("histogram_bin_edges", a)
+        return shapes.convert_element_type(bins, shaped(a).dtype)
     return _edges(a, range, operator.index(bins))
 
 
@@ -183,6 +183,12 @@ def histogram(
     >>> xt.numpy.histogram(np.array([1.0, 2.0, 2.0, 3.0]), 2)[0].tolist()
     [1.0, 3.0]
     """
+    if weights is None:
+        (a,) = promotion.promote_args_inexact("histogram", a)
+    else:
+        a, weights = promotion.promote_args_inexact("histogram", a, weights)
+        if shaped(weights).shape != shaped(a).shape:
+            raise ValueError(f"weights should have the same shape as a: {shaped(a).shape}, got {shaped(weights).shape}")
     edges = histogram_bin_edges(a, bins, range)
     return _histogram(a, edges, weights, bool(density)), edges
 
@@ -190,14 +196,7 @@ def histogram(
 @composite(static_argnames=("density",))
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     if weights is None:
-        a, edges = promotion.promote_dtypes_inexact(red.operand("histogram", a), edges)
         weights = red.filled(shaped(a).shape, red.typed(1, shaped(a).dtype))
-    else:
-        a, edges, weights = promotion.promote_dtypes_inexact(
-            red.operand("histogram", a), edges, promotion.operand(weights)
-        )
-        if shaped(weights).shape != shaped(a).shape:
-            raise ValueError(f"weights should have the same shape as a: {shaped(a).shape}, got {shaped(weights).shape}")
     size, n = shaped(a).size, shaped(edges).shape[0] - 1
     a, weights = shapes.reshape(a, (size,)), shapes.reshape(weights, (size,))
     place, inside = _bin_of(a, edges)

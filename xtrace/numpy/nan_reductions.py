@@ -26,11 +26,14 @@ def without_nan(x: Any, value: Any) -> Any:
     return selection.select(is_nan(x), red.filled(shaped(x).shape, el.scalar_like(x, value)), x)
 
 
-def _skipping(spec: red.Reduction, a: Any, value: float, *args: Any) -> Any:
+def _skipping(
+    spec: red.Reduction, a: Any, value: float, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
     a = red.operand("nan" + spec.name, a)
+    red.check_mask("nan" + spec.name, where)
     if dtypes.is_inexact(shaped(a).dtype):
         a = without_nan(a, value)
-    return red.reduce(spec, a, *args)
+    return red.reduce(spec, a, axis, dtype, out, keepdims, initial, where)
 
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
@@ -129,6 +132,7 @@ def nanmean(
     2.0
     """
     red.refuse_out("nanmean", out)
+    red.check_mask("nanmean", where)
     a = red.operand("nanmean", a)
     if not dtypes.is_inexact(shaped(a).dtype):
         return red.mean(a, axis, dtype, None, keepdims, where=where)
@@ -139,6 +143,7 @@ def _nan_variance(
     name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: bool, where: Any, mean: Any
 ) -> Any:
     red.refuse_out(name, out)
+    red.check_mask(name, where)
     a = red.operand(name, a)
     if dtypes.is_inexact(shaped(a).dtype):
         where = _numbers(a, where)

@@ -383,6 +383,8 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     if not isinstance(trim, str):
         raise TypeError(f"trim is a string: 'f', 'b' or 'fb', got {trim!r}")
     axes = tuple(range(x.ndim)) if axis is None else canonical_axes(axis, x.ndim)
+    if not x.ndim:
+        return x
     nonzero = np.nonzero(np.asarray(concrete))
     starts, stops = [0] * x.ndim, list(x.shape)
     for i in axes:

@@ -36,10 +36,9 @@ def _quantile(
         raise ValueError(f"q must be have rank <= 1, got shape {shaped(q).shape}")
     if dtypes.is_complex(shaped(a).dtype):
         raise ValueError("quantile does not support complex input, as the operation is poorly defined.")
-    of_a, weak = dtypes.of_value(a)
-    inexact = (dtypes.canonicalize(dtypes.to_inexact(of_a)), weak)
-    dtype = dtypes.canonicalize(dtypes.to_inexact(dtypes.promote((inexact, dtypes.of_value(q)))[0]))
-    used = red.computation_dtype(dtype)
+    # The elements decide about the dtype of the result, and positions among them are as precise as `q` makes them.
+    dtype, share = (dtypes.canonicalize(dtypes.to_inexact(shaped(x).dtype)) for x in (a, q))
+    used = np.promote_types(red.computation_dtype(dtype), red.computation_dtype(share))
     a, q = shapes.convert(a, used, False), shapes.convert(q, used, False)
     shape = shaped(a).shape
     axes = red.reduction_axes(axis, len(shape))

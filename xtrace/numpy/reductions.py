@@ -123,12 +123,15 @@ def _make_plan(spec: Reduction, aval: ShapedArray, axis: Any, dtype: Any, keepdi
     return _Plan(change, axes, names, {"axes": axes, **dict(spec.params)}, back, keep)
 
 
-def mask(where: Any, x: Any, otherwise: Any, name: str) -> Any:
+def check_mask(name: str, where: Any) -> None:
+    """Raise ValueError unless the `where` of the function `name` is None or boolean."""
+    if where is not None and shaped(where).dtype != dtypes.bool_:
+        raise ValueError(f"numpy.{name}: where must be None or a boolean array; got where.dtype={shaped(where).dtype}.")
+
+
+def mask(where: Any, x: Any, otherwise: Any) -> Any:
     """`x` where a boolean mask holds, `otherwise` elsewhere; the two broadcast against each other."""
-    where_aval = shaped(where)
-    if where_aval.dtype != dtypes.bool_:
-        raise ValueError(f"numpy.{name}: where must be None or a boolean array; got where.dtype={where_aval.dtype}.")
-    shape = common_shape((where_aval.shape, shaped(x).shape))
+    shape = common_shape((shaped(where).shape, shaped(x).shape))
     return selection.select(broadcast(where, shape), broadcast(x, shape), filled(shape, otherwise))
 
 
@@ -168,13 +171,14 @@ def reduce(
         dtype = canonical(dtype, spec.name)
     a = operand(spec.name, a)
     if where is not None:
+        check_mask(spec.name, where)
         if spec.identity is None:
             if initial is None:
                 raise ValueError(
                     f"reduction operation {spec.name} does not have an identity, so to use a where mask one has to "
                     "specify 'initial'"
                 )
-            a = mask(where, a, initial_value(initial, shaped(a).dtype), spec.name)
+            a = mask(where, a, initial_value(initial, shaped(a).dtype))
     aval = shaped(a)
     key = (
         spec.name,
@@ -198,7 +202,7 @@ def reduce(
     if plan.dtype is not None:
         a = shapes.convert(a, plan.dtype, False)
     if where is not None and spec.identity is not None:
-        a = mask(where, a, typed(spec.identity(shaped(a).dtype), shaped(a).dtype), spec.name)
+        a = mask(where, a, typed(spec.identity(shaped(a).dtype), shaped(a).dtype))
         if shaped(a).shape != aval.shape:
             plan = _make_plan(spec, shaped(a), axis, dtype, keepdims, promote_integers)
     if initial is None and spec.identity is None and 0 in aval.shape:
@@ -471,6 +475,7 @@ def mean(
     3.0
     """
     refuse_out("mean", out)
+    check_mask("mean", where)
     a = operand("mean", a)
     aval = shaped(a)
     result = dtypes.canonicalize(dtypes.to_inexact(aval.dtype)) if dtype is None else canonical(dtype, "mean")
@@ -579,6 +584,7 @@ def _variance(
     correction: Any,
 ) -> Any:
     refuse_out(name, out)
+    check_mask(name, where)
     if correction is not None:
         if ddof:
             raise ValueError("ddof and correction can't be provided simultaneously.")

@@ -276,7 +276,8 @@ def _reduction(core: Callable[..., Any], combine: str, identity: Any) -> Callabl
         elif combine.startswith("logaddexp"):
             a = lax.convert_element_type(a, dtypes.canonicalize(dtypes.to_inexact(shaped(a).dtype)))
         if where is not None:
-            a = red.mask(where, a, np.asarray(identity).astype(shaped(a).dtype)[()], combine)
+            red.check_mask(f"{combine}.reduce", where)
+            a = red.mask(where, a, np.asarray(identity).astype(shaped(a).dtype)[()])
         shape = shaped(a).shape
         axes = red.reduction_axes(axis, len(shape))
         out = core(a, axes)

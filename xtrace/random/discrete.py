@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -421,6 +422,8 @@ def choice(
             f"choice requires ndarray or scalar arguments, got {type(a)} at position 0. "
             "Convert it with numpy.asarray(...)."
         )
+    if not isinstance(shape, Sequence):
+        raise TypeError(f"shape argument of random.choice must be a sequence, got {shape}: write a tuple of sizes")
     shape = canonical_shape("choice", shape)
     aval = shaped(a)
     if aval.ndim:
