@@ -124,6 +124,17 @@ def test_scalars_converted_to_a_dtype_are_arrays(dtype, weak):
         assert isinstance(out, xt.Array) and (out.dtype, out.weak_type) == (dtype, weak)
 
 
+def test_values_of_a_type_are_placed_as_a_handler_says():
+    from xtrace.compat._src import dtypes
+
+    class Money:
+        def __init__(self, cents):
+            self.cents = cents
+
+    dtypes.register_canonicalize_value_handler(Money, lambda m: np.float32(m.cents / 100))
+    assert xt.device_put(Money(250)).tolist() == 2.5
+
+
 def test_tokens_of_running_programs_are_waited_for():
     from xtrace.compat._src.dispatch import runtime_tokens
 

@@ -131,6 +131,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "runtime_tokens": "compat.values.runtime_tokens",
     },
     "dtypes": {
+        "register_canonicalize_value_handler": "compat.values.register_canonicalize_value_handler",
         "is_weakly_typed": "compat.values.is_weakly_typed",
         "DType": "numpy.dtype",
         "ExtendedDType": "core.dtypes.ExtendedDtype",

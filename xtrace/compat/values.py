@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import current
 from xtrace.lax import shapes
-from xtrace.runtime import host_calls
+from xtrace.runtime import host_calls, transfers
 
 
 def is_weakly_typed(x: Any) -> bool:
@@ -24,6 +25,12 @@ def _convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool =
         params = {"new_dtype": dtype, "weak_type": bool(weak_type), "sharding": sharding}
         return shapes.convert_element_type_p.bind(operand, **params)
     return shapes.convert(operand, dtype, weak_type)
+
+
+def register_canonicalize_value_handler(kind: type, handler: Callable[[Any], Any] | None) -> None:
+    """Place values of a type, such as by device_put, as what `handler` makes of them; as they are for None."""
+    if handler is not None:
+        transfers.put_handlers[kind] = lambda x, where, committed: transfers.put_leaf(handler(x), where)
 
 
 class _RuntimeTokens:

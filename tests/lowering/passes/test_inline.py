@@ -7,7 +7,7 @@ from tests.lowering.passes.blocks import compiled
 from xtrace import lax
 from xtrace import numpy as jnp
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Var
-from xtrace.lowering.passes import inline, pipeline
+from xtrace.lowering.passes import pipeline
 from xtrace.transforms.call import jit_p
 
 
