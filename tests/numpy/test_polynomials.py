@@ -60,3 +60,12 @@ def test_interp():
     check_close(xnp.interp(x, xp, fp, period=3.0), np.interp(x, xp, fp, period=3.0))
     check_close(xnp.interp(-1.0, xp, fp, left="extrapolate"), -1.0)
     check_close(xt.grad(lambda v: xnp.interp(v, xp, fp))(1.5), -4.0)
+
+
+def test_derivatives_of_fits_hold_where_a_point_is_zero():
+    x, y = np.array([0.0, 1, 2, 3, 5]), np.array([1.0, 2, 5, 3, 1])
+    with xt.enable_x64(True):
+        found = xt.jacobian(lambda x: xnp.polyfit(x, y, 2))(x)
+    eps = 1e-6
+    wanted = [(np.polyfit(x + eps * e, y, 2) - np.polyfit(x - eps * e, y, 2)) / (2 * eps) for e in np.eye(5)]
+    np.testing.assert_allclose(found, np.stack(wanted, -1), atol=1e-8)

@@ -498,7 +498,8 @@ def _vander(x: Any, columns: int, increasing: bool) -> Any:
     from xtrace.numpy.elementwise_math import power
 
     aval = shaped(x)
-    powers = lax.iota(aval.dtype if not dtypes.is_bool(aval.dtype) else np.int32, columns)
+    # Integer exponents: the derivative at 0 of a power by a floating one would be 0 times infinity.
+    powers = lax.iota(aval.dtype if dtypes.is_integer(aval.dtype) else np.int32, columns)
     if not increasing:
         powers = lax.sub(np.asarray(columns - 1).astype(powers.dtype)[()], powers)
     return power(shapes.expand_dims(x, (1,)), shapes.expand_dims(powers, (0,)))
