@@ -603,9 +603,91 @@ def test_conditions_only_read():
         lax.while_loop(lambda x: (ref.addupdate(1), x < 3)[1], lambda x: x + 1, 0)
 
 
-def test_rules_inside_loops_do_not_write():
+def test_rules_inside_branches_do_not_write():
     def f(x, grads):
-        return lax.scan(lambda c, _: (stash_grads(grads, xnp.sin(c)), None), x, None, length=2)[0]
+        return lax.cond(x > 0, lambda c: stash_grads(grads, xnp.sin(c)), lambda c: c, x)
 
     with pytest.raises(ValueError, match="can't be carried out"):
         xt.grad(f)(1.0, xt.new_ref(0.0))
+
+
+# -- rules that write in the backward pass of loops --
+
+
+def _stashing(accumulate):
+    """The identity, whose cotangents go to a reference."""
+    stash = xt.custom_vjp(lambda ref, x: x)
+
+    def backward(ref, g):
+        if accumulate:
+            ref[...] += g
+        else:
+            ref[...] = g
+        return None, g
+
+    stash.defvjp(lambda ref, x: (x, ref), backward)
+    return stash
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("step", ["plain", "remat", "jit", "remat of jit", "unrolled"])
+@pytest.mark.parametrize("outside", ["eager", "jit of primal", "jit of grad"])
+def test_bwd_rules_write_references_in_a_scan(outside, step, accumulate):
+    stash = _stashing(accumulate)
+
+    def primal(ref, x):
+        def body(x, _):
+            return xnp.sin(stash(ref, xnp.sin(x))), ()
+
+        for wrapper in {"remat": [xt.checkpoint], "jit": [xt.jit], "remat of jit": [xt.jit, xt.checkpoint]}.get(
+            step, []
+        ):
+            body = wrapper(body)
+        return lax.scan(body, x, None, length=3, unroll=2 if step == "unrolled" else 1)[0]
+
+    xs, outer = [1.0], []
+    for _ in range(3):
+        outer.append(np.sin(xs[-1]))
+        xs.append(np.sin(outer[-1]))
+    seen, ct = [], 1.0
+    for x, y in zip(xs[2::-1], outer[::-1]):
+        seen.append(ct * np.cos(y))
+        ct = seen[-1] * np.cos(x)
+    ref = xt.new_ref(np.float32(0.0))
+    derivative = xt.grad(xt.jit(primal) if outside == "jit of primal" else primal, argnums=1)
+    got = (xt.jit(derivative) if outside == "jit of grad" else derivative)(ref, np.float32(1.0))
+    np.testing.assert_allclose(got, ct, rtol=1e-5)
+    np.testing.assert_allclose(ref[...], sum(seen) if accumulate else seen[-1], rtol=1e-5)
+
+
+# -- references that must not leave a custom_vjp --
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, xt.jit], ids=["eager", "jit"])
+def test_a_custom_vjp_cannot_return_references(wrap):
+    ref = xt.new_ref(0.0)
+    whole = xt.custom_vjp(lambda ref: (1.0, ref))
+    whole.defvjp(lambda ref: (ref[...], None), lambda _, g: (None,))
+    with pytest.raises(ValueError, match=r"returned a mutable array reference of type Ref\{float32\[\]\} at .*\[1\]"):
+        wrap(whole)(ref)
+
+    def with_forward(forward):
+        f = xt.custom_vjp(lambda x, ref: x)
+        f.defvjp(forward, lambda res, g: (g, None))
+        return wrap(f)
+
+    xt.vjp(with_forward(lambda x, ref: (x, {"kept": ref})), 3.0, ref)  # an argument may travel
+    with pytest.raises(ValueError, match=r"custom_vjp fwd function .*residuals\['new'\]\) that was not an argument"):
+        xt.vjp(with_forward(lambda x, ref: (x, {"new": xt.new_ref(0)})), 3.0, ref)
+    with pytest.raises(
+        ValueError, match="custom_vjp fwd function .* of its first element, but mutable array references"
+    ):
+        xt.vjp(with_forward(lambda x, ref: (ref, None)), 3.0, ref)
+
+
+def test_any_object_asks_with_refs_for_the_gradient():
+    total = xt.new_ref(np.zeros(4, np.float32))
+    _, pull = xt.vjp(lambda x, i: x[i] ** 2, np.arange(4, dtype=np.float32), 2)
+    assert isinstance(pull.with_refs(total, object())(1.0)[0], xt.ad.GradRef)
+    np.testing.assert_array_equal(total[...], [0, 0, 4, 0])
+    np.testing.assert_array_equal(pull.with_refs(object(), object())(1.0)[0], [0, 0, 4, 0])

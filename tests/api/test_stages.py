@@ -95,3 +95,20 @@ def test_jitted_functions_are_wrapped():
 def test_lowering_for_another_platform():
     text = xt.jit(f).trace(X).lower(lowering_platforms=("tpu",)).as_text()
     assert "stablehlo.sine" in text
+
+
+def test_the_type_of_a_value():
+    like = xt.ShapeDtypeStruct.like
+    assert like(np.ones((2, 3), np.float32)) == xt.ShapeDtypeStruct((2, 3), "float32")
+    assert like(1.0) == xt.ShapeDtypeStruct((), "float32", weak_type=True)
+    struct = xt.ShapeDtypeStruct((2,), "int32")
+    assert like(struct) is struct
+    assert like(xt.random.key(0)).dtype == xt.random.key(0).dtype
+    seen = []
+    xt.jit(lambda x: seen.append(like(x)))(2)
+    assert seen == [xt.ShapeDtypeStruct((), "int32", weak_type=True)]
+    placed = xt.device_put(np.ones(3, np.float32), xt.devices()[0])
+    assert like(placed).sharding == placed.sharding and like(xt.numpy.ones(3)).sharding is None
+    for other in ([1], xt.new_ref(1.0)):
+        with pytest.raises(TypeError, match="like takes an array or a number, got"):
+            like(other)

@@ -8,7 +8,7 @@ from typing import Any
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
-from xtrace.core.refs import AbstractRef
+from xtrace.core.refs import AbstractRef, Ref
 
 
 class ShapeDtypeStruct:
@@ -64,14 +64,36 @@ class ShapeDtypeStruct:
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
-        """The shape, dtype and weak type of an array, and its sharding if it is committed to it.
+        """The type of an array, a number, or anything else with a shape and a dtype.
 
-        >>> import numpy as np, xtrace as xt
-        >>> xt.ShapeDtypeStruct.like(np.zeros(3, np.int8))
-        ShapeDtypeStruct(shape=(3,), dtype=int8)
+        Args:
+          x: an array, traced or not, a number, or a ShapeDtypeStruct.
+
+        Returns:
+          A ShapeDtypeStruct, weakly typed where `x` is, with the sharding of an array that is committed to one.
+
+        Raises:
+          TypeError: `x` is no array, e.g. a list or a reference.
+
+        >>> import xtrace as xt
+        >>> xt.ShapeDtypeStruct.like(1.0)
+        ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
         """
-        aval = shaped(x)
-        sharding = x.sharding if getattr(x, "committed", False) else None
+        if isinstance(x, ShapeDtypeStruct):
+            return x
+        aval = None
+        if not isinstance(x, Ref):
+            try:
+                aval = shaped(x)
+            except TypeError:
+                if hasattr(x, "shape") and hasattr(x, "dtype"):
+                    return ShapeDtypeStruct(x.shape, x.dtype)
+        if aval is None:
+            raise TypeError(
+                f"ShapeDtypeStruct.like takes an array or a number, got {x!r} of type {type(x)}. The value of a "
+                "reference is ref[...]; for a container write tree.map(ShapeDtypeStruct.like, x)."
+            )
+        sharding = x.sharding if getattr(x, "_committed", False) else None
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:

@@ -222,7 +222,8 @@ class VJPFunction:
 
         Args:
           entries: like the arguments of the function, with an entry for each array: a reference, which its gradient is
-            added to; `xtrace.ad.GradValue()`, the gradient is returned; `xtrace.ad.DontWant()`, it isn't computed.
+            added to; `xtrace.ad.DontWant()`, it isn't computed; `xtrace.ad.GradValue()` or any other object, the
+            gradient is returned.
 
         Returns:
           A pullback that returns `xtrace.ad.GradRef()` or `xtrace.ad.DidntWant()` in place of what it doesn't return.
@@ -247,13 +248,9 @@ class VJPFunction:
                 f"differ:{places or f' got {tree}, expected {self.in_tree}'}"
             )
         for i, (entry, aval, d) in enumerate(zip(leaves, self._primals, self._differentiated)):
-            if isinstance(entry, (GradValue, DontWant)):
-                continue
             held = getattr(entry, "inner_aval", None)
             if held is None:
-                raise ValueError(
-                    f"entry {i} of with_refs must be a reference, GradValue() or DontWant() of xtrace.ad, got {entry!r}"
-                )
+                continue
             wanted = aval.tangent()
             if d and (held.shape, held.dtype) != (wanted.shape, wanted.dtype):
                 raise ValueError(
@@ -261,7 +258,12 @@ class VJPFunction:
                     f"got one of type {held.str_short()}"
                 )
         other = copy.copy(self)
-        other._entries = tuple(leaves)
+        other._entries = tuple(
+            [
+                e if isinstance(e, DontWant) or getattr(e, "inner_aval", None) is not None else GradValue()
+                for e in leaves
+            ]
+        )
         if (static := other._static) is not None:
             attributes = {**static.attributes, "_entries": other._entries}
             other._static = _Static(attributes, static.program, static.nonzeros, static.sources)

@@ -191,8 +191,8 @@ def holder(ref: Ref) -> tuple[RefCell, Trace | None]:
         raise ValueError(
             f"the reference of type {ref.aval} belongs to a function whose tracing is over. A reference made inside a "
             "traced function, or passed to one as an argument, can be used only while the function runs: keep what it "
-            "holds (ref[...]), or create it outside. (Inside scan and other loops, a custom_vjp rule can't write to a "
-            "reference when the loop is differentiated.)"
+            "holds (ref[...]), or create it outside. (When a loop is differentiated, a custom_vjp rule in it "
+            "can't write to a reference that the loop's body made or got as a row of xs.)"
         )
     return ref.cell, owner
 

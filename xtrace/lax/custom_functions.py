@@ -12,7 +12,7 @@ from xtrace.core import dtypes, errors, pytree, signature
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo
 from xtrace.core.primitive import as_array, placed, shaped
-from xtrace.core.refs import Ref
+from xtrace.core.refs import Ref, cannot_return
 from xtrace.core.trace import Tracer, current
 from xtrace.lax.identities import stop_gradient
 from xtrace.runtime import jaxlib_api
@@ -499,13 +499,23 @@ class custom_vjp(_Rules):
             raise AttributeError(f"No VJP defined for custom_vjp function {self.name} using defvjp.")
         trace = current.trace
         if trace is None:
-            return self.fun(*self._positional(args, kwargs))
+            out = self.fun(*self._positional(args, kwargs))
+            if type(out) is not jaxlib_api.ArrayImpl:
+                self._check_no_refs(out)
+            return out
         call, leaves, tree, nums, fixed = self._call(CustomVJPCall, args, kwargs)
         call.fwd = _ReverseForward(self.fwd, self, tree, fixed, call, nums)
         avals = tuple([shaped(x) for x in leaves])
         call.bwd = _ReverseBackward(self.bwd, self, tree, fixed, call, avals)
         outs = trace.process_custom_vjp(call, tuple(leaves))
         return call.out_tree.unflatten(outs)
+
+    def _check_no_refs(self, out: Any) -> None:
+        """Raise ValueError for a reference among the results of the function, as where it is traced."""
+        outs, out_tree = _flatten(out)
+        for i, x in enumerate(outs):
+            if type(x) is Ref:
+                raise cannot_return(x, signature.result_names(out_tree)[i], self.name, self.kind)
 
     def _fix(self, nums: tuple[int, ...], fixed: tuple[Any, ...]) -> tuple[Any, ...]:
         for i, value in zip(nums, fixed):
@@ -562,10 +572,31 @@ class _ReverseForward(_FlatRule):
                 f"container/pytree structure:\n    {_typed_structure(self.call.out_tree, self.call.out_avals or ())}."
             )
         residuals, residual_tree = _flatten(pair[1])
+        self._refuse_refs(outs, out_tree, residuals, pair[1])
         # Residuals may be any objects (names, functions): only arrays travel through programs.
         is_array = tuple([_is_array(r) for r in residuals])
         others = tuple([r for r, a in zip(residuals, is_array) if not a])
         return outs, [r for r, a in zip(residuals, is_array) if a], _Residuals(residual_tree, is_array, others)
+
+    def _refuse_refs(self, outs: Sequence[Any], out_tree: Any, residuals: Sequence[Any], tree: Any) -> None:
+        """Raise ValueError for a reference among results, or among residuals where it isn't an argument."""
+        who = f"custom_vjp fwd function {self.__name__} of {self.fun_name} returned a mutable array reference of type"
+        for i, x in enumerate(outs):
+            if type(x) is Ref:
+                raise ValueError(
+                    f"{who} {x.aval} at {signature.result_names(out_tree)[i]} of its first element, but mutable array "
+                    "references cannot be returned there. Return its value, ref[...]."
+                )
+        if refs.has_refs(residuals):
+            given = [*pytree.tree_leaves(self.fixed)]
+            if type(self.tree) is _TreeWithRefs:
+                given += self.tree.closed.references()
+            for path, x in pytree.tree_flatten_with_path(tree)[0]:
+                if type(x) is Ref and not any([x is g for g in given]):
+                    raise ValueError(
+                        f"{who} {x.aval} among its residuals (residuals{pytree.keystr(path)}) that was not an "
+                        "argument. Return its value, ref[...], or let the bwd rule close over the reference."
+                    )
 
 
 class _Residuals:

@@ -10,7 +10,7 @@ import numpy as np
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.primitive import Primitive, as_array
 from xtrace.core.trace import use_trace
-from xtrace.transforms import logs
+from xtrace.transforms import logs, refs
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.dead_code import prune_calling_eqn
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -107,9 +107,11 @@ def _on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, name: str) -> l
 def _transpose(cts: list[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
     linear = tuple([type(a) is UndefinedPrimal for a in args])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    transposed, consts, arrives, log_tree = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
+    transposed, consts, arrives, log_tree, written = transpose_jaxpr(jaxpr, linear, ct_nonzeros, threads_refs=True)
     known = [a for a in args if type(a) is not UndefinedPrimal]
-    results = iter(jit_p.bind(*consts, *known, *[c for c in cts if type(c) is not Zero], jaxpr=transposed, name=name))
+    given = [c for c in cts if type(c) is not Zero]
+    outs = jit_p.bind(*refs.resolved(consts), *known, *given, jaxpr=transposed, name=name)
+    results = iter(refs.call_results(written, outs))
     gives = iter(arrives)
     out = [(next(results) if next(gives) else None) if lin else None for lin in linear]
     logs.log_results(log_tree, results)

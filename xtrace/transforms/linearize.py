@@ -495,15 +495,24 @@ class TransposedJaxpr(NamedTuple):
     outs: list[bool]
     #: The structure of what is logged; None: nothing is.
     logs: Any
+    #: CapturedRefs among the consts that rules write to; their last values are the last outputs.
+    written: list[Any]
 
 
-def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> TransposedJaxpr:
-    """The transpose of a jaxpr that is linear in the arguments marked so. Memoised on the jaxpr."""
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...], threads_refs: bool = False
+) -> TransposedJaxpr:
+    """The transpose of a jaxpr that is linear in the arguments marked so. Memoised on the jaxpr.
+
+    `threads_refs`: the caller knows of references among the consts, and of `written`.
+    """
     key = ("transpose", linear, ct_nonzeros, logs.wanted())
-    return memo_transformed(jaxpr, key, _transpose_jaxpr, linear, ct_nonzeros)
+    return memo_transformed(jaxpr, key, _transpose_jaxpr, linear, ct_nonzeros, threads_refs)
 
 
-def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...]) -> TransposedJaxpr:
+def _transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[bool, ...], threads_refs: bool
+) -> TransposedJaxpr:
     arrives: list[bool] = []
     log_trees: list[Any] = []
     n = len(linear) - sum(linear)
@@ -527,8 +536,9 @@ def _transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzeros: tuple[
     known_avals = [v.aval for v, lin in zip(jaxpr.invars, linear) if not lin]
     ct_avals = [v.aval.tangent() for v, nz in zip(jaxpr.outvars, ct_nonzeros) if nz]
     with use_trace(None):
-        closed, consts = closed_call_operands(trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info))
-    return TransposedJaxpr(closed, consts, arrives, log_trees[0])
+        staged = trace_to_jaxpr(fun, [*known_avals, *ct_avals], jaxpr.debug_info, threads_refs)
+    closed, consts = closed_call_operands(staged)
+    return TransposedJaxpr(closed, consts, arrives, log_trees[0], [consts[i] for i in staged.written_refs])
 
 
 __all__ = [

@@ -65,6 +65,9 @@ class ClosedOver:
         """Of one value for each leaf, those for arrays."""
         return [x for x, r in zip(leaves, self._is_ref) if not r]
 
+    def references(self) -> list[Any]:
+        return [x for x, r in zip(self._all, self._is_ref) if r]
+
     def restored(self, arrays: Sequence[Any]) -> list[Any]:
         it = iter(arrays)
         return [x if r else next(it) for x, r in zip(self._all, self._is_ref)]

@@ -14,7 +14,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal
 from xtrace.core.primitive import Primitive
 from xtrace.core.trace import use_trace
-from xtrace.transforms import logs
+from xtrace.transforms import logs, refs
 from xtrace.transforms.batching import batch_jaxpr
 from xtrace.transforms.dead_code import prune_calling_eqn, prune_jaxpr
 from xtrace.transforms.jvp import jvp_jaxpr
@@ -175,22 +175,21 @@ def _transpose(
 ) -> list[Any]:
     linear = tuple([type(a) is UndefinedPrimal for a in args])
     ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    transposed, consts, arrives, log_tree = transpose_jaxpr(jaxpr, linear, ct_nonzeros)
+    transposed, consts, arrives, log_tree, written = transpose_jaxpr(jaxpr, linear, ct_nonzeros, threads_refs=True)
     body, used = prune_jaxpr(transposed, (True,) * len(transposed.outvars))
     given = [c for c in cts if type(c) is not Zero]
     flags = _flags(prevent_cse, len(args))
     pinned = any(flags)
-    operands = [*consts, *[a for a, lin in zip(args, linear) if not lin], *given]
+    operands = [*refs.resolved(consts), *[a for a, lin in zip(args, linear) if not lin], *given]
     cse = [*[pinned] * len(consts), *[f for f, lin in zip(flags, linear) if not lin], *[pinned] * len(given)]
-    results = iter(
-        remat_p.bind(
-            *[x for x, u in zip(operands, used) if u],
-            jaxpr=body,
-            prevent_cse=_simplest([c for c, u in zip(cse, used) if u]),
-            policy=policy,
-            differentiated=differentiated,
-        )
+    outs = remat_p.bind(
+        *[x for x, u in zip(operands, used) if u],
+        jaxpr=body,
+        prevent_cse=_simplest([c for c, u in zip(cse, used) if u]),
+        policy=policy,
+        differentiated=differentiated,
     )
+    results = iter(refs.call_results(written, outs))
     gives = iter(arrives)
     out = [(next(results) if next(gives) else None) if lin else None for lin in linear]
     logs.log_results(log_tree, results)

@@ -22,6 +22,7 @@ from xtrace.transforms.jvp import jvp_jaxpr
 from xtrace.transforms.linearize import (
     LinearizedJaxpr,
     Tape,
+    TransposedJaxpr,
     is_linear_as_it_is,
     linearize_jaxpr,
     split_linear_jaxpr,
@@ -506,19 +507,19 @@ def _scan_transpose(
     n_lin_consts = sum(const_linear)
 
     def arrives(flags: tuple[bool, ...]) -> list[bool]:
-        return transpose_jaxpr(jaxpr, linear, flags).outs[n_lin_consts : n_lin_consts + num_carry]
+        outs = transpose_jaxpr(jaxpr, linear, flags, threads_refs=True).outs
+        return outs[n_lin_consts : n_lin_consts + num_carry]
 
     flags = grown([*[type(c) is not Zero for c in ct_carry], *ys_nz], 0, num_carry, arrives)
-    step = memo_transformed(
-        jaxpr,
-        ("scan transpose", num_consts, num_carry, linear, flags, logs.wanted()),
-        _transposed_body,
-        num_consts,
-        num_carry,
-        linear,
-        flags,
+    transposed = transpose_jaxpr(jaxpr, linear, flags, threads_refs=True)
+    key = ("scan transpose", num_consts, num_carry, linear, flags, logs.wanted())
+    parts = (num_consts, num_carry, linear, flags, transposed)
+    step = (
+        _transposed_body(jaxpr, *parts)
+        if transposed.written
+        else memo_transformed(jaxpr, key, _transposed_body, *parts)
     )
-    body, extra, (const_arrives, xs_arrives) = step
+    body, extra, (const_arrives, xs_arrives, log_tree, written) = step
     known_consts = [x for x in consts if type(x) is not UndefinedPrimal]
     known_xs = [x for x in xs if type(x) is not UndefinedPrimal]
     sums = [
@@ -529,20 +530,22 @@ def _scan_transpose(
     carried = [instantiate(c) for c, f in zip(ct_carry, flags) if f]
     given = [c for c in ct_ys if type(c) is not Zero]
     results = scan_p.bind(
-        *extra,
+        *refs.resolved(extra),
         *known_consts,
+        *refs.resolved(written),
         *sums,
         *carried,
         *known_xs,
         *given,
         jaxpr=body,
         num_consts=len(extra) + len(known_consts),
-        num_carry=len(sums) + len(carried),
+        num_carry=len(written) + len(sums) + len(carried),
         reverse=not reverse,
         length=length,
         **params,
     )
-    it = iter(results)
+    refs.write_back(written, results)
+    it = iter(results[len(written) :])
     arrive_c = iter(const_arrives)
     out = [(next(it) if next(arrive_c) else None) if lin else None for lin in const_linear]
     for x, f in zip(init, flags):
@@ -550,16 +553,24 @@ def _scan_transpose(
         out.append(ct if type(x) is UndefinedPrimal else None)
     arrive_x = iter(xs_arrives)
     out += [(next(it) if next(arrive_x) else None) if lin else None for lin in xs_linear]
-    logs.log_results(transpose_jaxpr(jaxpr, linear, flags).logs, it)
+    logs.log_results(log_tree, it)
     return out
 
 
 def _transposed_body(
-    jaxpr: Jaxpr, num_consts: int, num_carry: int, linear: tuple[bool, ...], flags: tuple[bool, ...]
+    jaxpr: Jaxpr,
+    num_consts: int,
+    num_carry: int,
+    linear: tuple[bool, ...],
+    flags: tuple[bool, ...],
+    step_transposed: TransposedJaxpr,
 ) -> Transformed:
-    """The body (known consts; sums, carry cotangents; known xs, ys cotangents) -> (sums, carry cotangents; xs "
-    "cotangents)."""
-    transposed, extra, arrives, _ = transpose_jaxpr(jaxpr, linear, flags)
+    """The body: (known consts; written references, sums, carry cotangents; known xs, ys cotangents) ->
+    (written references, sums, carry cotangents; xs cotangents, logs).
+    """
+    transposed, extra, arrives, log_tree, written = step_transposed
+    is_written = [any([c is w for w in written]) for c in extra]
+    n_fixed = len(extra) - len(written)
     n_lin_consts = sum(linear[:num_consts])
     const_arrives, carry_arrives, xs_arrives = _parts(arrives, n_lin_consts, num_carry)
     n_known_consts = num_consts - n_lin_consts
@@ -572,14 +583,20 @@ def _transposed_body(
     def step(*args: Any) -> list[Any]:
         it = iter(args)
         take = lambda n: [next(it) for _ in range(n)]  # noqa: E731
-        more, known, sums, carried, known_xs = (
-            take(len(extra)),
+        fixed, known, values, sums, carried, known_xs = (
+            take(n_fixed),
             take(n_known_consts),
+            take(len(written)),
             take(n_sums),
             take(n_carried),
             take(n_known_xs),
         )
-        results = iter(eval_jaxpr(transposed, (), *more, *known, *known_xs, *carried, *it))
+        rest = iter(fixed)
+        held = dict(zip([id(w) for w in written], values))
+        more = [held[id(c)] if w else next(rest) for c, w in zip(extra, is_written)]
+        outs = eval_jaxpr(transposed, (), *more, *known, *known_xs, *carried, *it)
+        n = len(outs) - len(written)
+        results = iter(outs[:n])
         new_sums = [add_tangents(s, next(results)) for s in sums]
         new_carry = []
         for arrived, flag, aval in zip(carry_arrives, flags, carry_avals):
@@ -587,11 +604,13 @@ def _transposed_body(
                 new_carry.append(next(results))
             elif flag:
                 new_carry.append(instantiate(Zero(aval)))
-        return [*new_sums, *new_carry, *results]
+        return [*outs[n:], *new_sums, *new_carry, *results]
 
     in_avals = jaxpr.in_avals
     avals = [
-        *[v.aval for v in transposed.invars[: len(extra) + n_known_consts]],
+        *[v.aval for v, w in zip(transposed.invars, is_written) if not w],
+        *[v.aval for v in transposed.invars[len(extra) : len(extra) + n_known_consts]],
+        *[w.aval for w in written],
         *[a for a, arrived in zip(lin_const_avals, const_arrives) if arrived],
         *[a for a, f in zip(carry_avals, flags) if f],
         *[a for a, lin in zip(in_avals[num_consts + num_carry :], xs_linear) if not lin],
@@ -599,7 +618,8 @@ def _transposed_body(
     ]
     with use_trace(None):
         closed, more_consts = closed_call_operands(trace_to_jaxpr(step, avals, jaxpr.debug_info))
-    return Transformed(closed, [*more_consts, *extra], [const_arrives, xs_arrives])
+    fixed_consts = [c for c, w in zip(extra, is_written) if not w]
+    return Transformed(closed, [*more_consts, *fixed_consts], [const_arrives, xs_arrives, log_tree, written])
 
 
 def _scan_batch(
