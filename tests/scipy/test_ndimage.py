@@ -35,3 +35,12 @@ def test_outside_and_derivatives():
         ndimage.map_coordinates(image, [image, image], 1)
     with pytest.raises(NotImplementedError, match="order<=1"):
         ndimage.map_coordinates(image, [image], 2)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+@pytest.mark.parametrize("order", [0, 1])
+def test_halves_go_away_from_zero(dtype, order):
+    x = np.arange(-3, 3, dtype=dtype)
+    at = [[0.5, 1.5, 2.5, 3.5]]
+    want = reference.map_coordinates(x, at, order=order)
+    np.testing.assert_array_equal(ndimage.map_coordinates(x, at, order=order), want)

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from xtrace import lax
 from xtrace import numpy as xnp
 from xtrace.core import dtypes
 from xtrace.core.primitive import shaped
-from xtrace.numpy import promotion
 
 
 def _mirrored(index: Any, size: int) -> Any:
@@ -44,7 +44,8 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
       cval: the value outside, for "constant".
 
     Returns:
-      An array of the shape of the positions and the dtype of input.
+      An array of the shape of the positions and the dtype of input. Halves are rounded away from zero, both of
+      positions with order 0 and of values that become integers.
 
     Raises:
       ValueError: not one array of positions for each axis.
@@ -54,9 +55,8 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     >>> xt.scipy.ndimage.map_coordinates(np.array([0.0, 10.0, 20.0]), [np.array([0.5, 2.0])], order=1).tolist()
     [5.0, 20.0]
     """
-    promotion.check_arraylike("map_coordinates", input, *coordinates)
-    values, dtype = xnp.asarray(input), shaped(input).dtype
-    shape = shaped(input).shape
+    values = xnp.asarray(input)
+    shape, dtype = shaped(values).shape, shaped(values).dtype
     if len(coordinates) != len(shape):
         raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {len(shape)}")
     if mode not in _MODES:
@@ -73,7 +73,7 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
         if not dtypes.is_inexact(shaped(positions).dtype):
             pairs = [(positions, 1)]
         elif order == 0:
-            pairs = [(xnp.rint(positions).astype(int), 1)]
+            pairs = [(lax.round(positions).astype(int), 1)]
         else:
             lower = xnp.floor(positions)
             weight = positions - lower
@@ -93,7 +93,7 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     if total is None:
         return values
     if whole and dtypes.is_inexact(shaped(total).dtype):
-        total = xnp.round(total)
+        total = lax.round(total)
     return total.astype(dtype)
 
 
