@@ -9,34 +9,37 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from xtrace.api import flags as _flags
-from xtrace.core import composite as _composite
-from xtrace.core import primitive as _primitive
-from xtrace.core.config import config as config
-from xtrace.core.trace import Tracer as _Tracer
-from xtrace.runtime import array as _array
-from xtrace.runtime import dispatch as _dispatch
-from xtrace.runtime import transfers as _transfers
-from xtrace.version import __version__ as __version__
+from xtrace.core.collector import paused_while_importing as _paused_while_importing
 
-_primitive.set_evaluator(_dispatch.evaluate)
-_primitive.set_placer(lambda x, aval: _transfers.put(x, aval, None, False))
-_array.register_tracer(_Tracer)
+with _paused_while_importing():
+    from xtrace.api import flags as _flags
+    from xtrace.core import composite as _composite
+    from xtrace.core import primitive as _primitive
+    from xtrace.core.config import config as config
+    from xtrace.core.trace import Tracer as _Tracer
+    from xtrace.runtime import array as _array
+    from xtrace.runtime import dispatch as _dispatch
+    from xtrace.runtime import transfers as _transfers
+    from xtrace.version import __version__ as __version__
 
-from xtrace.api.jit import jit as jit  # noqa: E402  (needs the evaluator)
-from xtrace.api.jit import jit_composite as _jit_composite  # noqa: E402
+    _primitive.set_evaluator(_dispatch.evaluate)
+    _primitive.set_placer(lambda x, aval: _transfers.put(x, aval, None, False))
+    _array.register_tracer(_Tracer)
 
-_composite.set_jit(_jit_composite)
+    from xtrace.api.jit import jit as jit  # needs the evaluator
+    from xtrace.api.jit import jit_composite as _jit_composite
 
-from xtrace.numpy import methods as _methods  # noqa: E402
-from xtrace.numpy import operators as _operators  # noqa: E402  (needs jit)
-from xtrace.numpy import protocols as _protocols  # noqa: E402
-from xtrace.numpy import references as _references  # noqa: E402
+    _composite.set_jit(_jit_composite)
 
-_operators.install()
-_methods.install()
-_protocols.install()
-_references.install()
+    from xtrace.numpy import methods as _methods
+    from xtrace.numpy import operators as _operators  # needs jit
+    from xtrace.numpy import protocols as _protocols
+    from xtrace.numpy import references as _references
+
+    _operators.install()
+    _methods.install()
+    _protocols.install()
+    _references.install()
 
 #: Public name -> module that defines it, loaded at first use.
 _LAZY: dict[str, str] = {
