@@ -106,6 +106,10 @@ class PartitionSpec:
         self.unreduced = _axis_set("unreduced", unreduced)
         self.reduced = _axis_set("reduced", reduced)
         if self.unreduced:
+            if not isinstance(unreduced_kind, (UnreducedKind, str, type(None))):
+                raise TypeError(
+                    f"Expected unreduced_kind to be of type UnreducedKind, or the name of one; got {unreduced_kind!r}"
+                )
             kind = UnreducedKind.sum if unreduced_kind is None else unreduced_kind
             self.unreduced_kind = UnreducedKind[kind] if isinstance(kind, str) else UnreducedKind(kind)
         else:

@@ -287,8 +287,7 @@ class Executable:
             "/jax/core/compile/backend_compile_duration", self.seconds, fun_name=program.name
         )
         _log("Finished XLA compilation of jit(%s) in %.9f sec", program.name, self.seconds)
-        n = len(program.in_avals)
-        in_shardings = placement.arg_shardings or [placement.sharding] * n
+        in_shardings = placement.arg_shardings or [spmd.fitting(placement.sharding, a) for a in program.in_avals]
         self.in_shardings = [s for s, k in zip(in_shardings, program.kept) if k]
         self.out_shardings = self._find_out_shardings(devices)
         self.extended = any(dtypes.is_extended(a.dtype) for a in (*program.in_avals, *program.out_avals))
@@ -300,7 +299,7 @@ class Executable:
     def _find_out_shardings(self, devices: Any) -> list[Any]:
         sharding, n = self.placement.sharding, len(self.program.out_avals)
         if self.placement.arg_shardings is None:
-            return [sharding] * n
+            return [spmd.fitting(sharding, a) for a in self.program.out_avals]
         mesh = next((s.mesh for s in self.placement.arg_shardings if isinstance(s, jaxlib_api.NamedSharding)), None)
         found = self.loaded.get_output_shardings()
         if mesh is None or found is None:
@@ -316,7 +315,7 @@ class Executable:
         program, committed = self.program, self.placement.committed
         avals = [physical_aval(a) for a in program.out_avals]
         self.handlers = [array_result_handler(a, s, committed) for a, s in zip(avals, self.out_shardings)]
-        self.const_args = [self._place(c, self.placement.sharding) for c in program.const_args]
+        self.const_args = [self._place(c, spmd.fitting(self.placement.sharding, shaped(c))) for c in program.const_args]
         execute = self._execute = self.loaded.execute_sharded
         if program.has_effects:
             ordered = program.ordered_effects
@@ -385,7 +384,7 @@ class Executable:
         if self.extended or self.program.has_effects or config.debug_nans.value or config.debug_infs.value:
             return None
         n_out = len(self.out_shardings)
-        in_shardings = [self.placement.sharding] * len(self.const_args) + self.in_shardings
+        in_shardings = [c._sharding for c in self.const_args] + self.in_shardings
         return FastpathData(
             self.loaded,
             out_tree,

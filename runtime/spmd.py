@@ -20,6 +20,13 @@ def replicated_like(sharding: Any) -> Any:
     return GSPMDSharding(sharding._internal_device_list, HloSharding.replicate())
 
 
+def fitting(sharding: Any, aval: Any) -> Any:
+    """The sharding of a value where others have `sharding`: the same, unless that is one of more dimensions."""
+    if isinstance(sharding, NamedSharding) and len(sharding.spec) > aval.ndim:
+        return replicated_like(sharding)
+    return sharding
+
+
 def value_shardings(shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[dict[Any, str], list[dict[str, str]]]:
     """The names of meshes, and the attributes of each argument or result, for shardings over named meshes.
 

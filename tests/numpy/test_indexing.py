@@ -273,7 +273,11 @@ def test_jaxprs_of_known_indices_are_slices() -> None:
 def test_slices_of_fixed_size() -> None:
     x = xt.device_put(np.arange(10))
     assert x[xt.ds(2, 3)].tolist() == [2, 3, 4] and x[xt.ds(3)].tolist() == [0, 1, 2]
-    assert xt.ds(None) == slice(None) and xt.ds(None, 5) == (0, 5, 1)
+    assert xt.ds(None) == slice(None) and (xt.ds(None, 5).start, xt.ds(None, 5).size, xt.ds(None, 5).stride) == (
+        0,
+        5,
+        1,
+    )
     assert xt.jit(lambda v, k: v[xt.ds(k, 3)])(x, 4).tolist() == [4, 5, 6]
     assert xt.jit(lambda v, k: v[xt.ds(k, 3, 2)])(x, 1).tolist() == [1, 3, 5]
     assert xt.jit(lambda v, k: v.at[xt.ds(k, 2)].set(0))(x, 1).tolist() == [0, 0, 0, *range(3, 10)]
@@ -344,3 +348,24 @@ def test_updates_with_lists_and_tuples():
         x.at[:2].set(None)
     with pytest.raises(TypeError, match="'a'"):
         x.at[:2].set(["a", 2])
+
+
+@pytest.mark.parametrize("start", [2, np.int32(2), xt.numpy.int32(2)])
+def test_slices_of_fixed_size_alone_and_as_arguments(start):
+    """A slice of fixed size is one entry of an index; as an argument of a program its size stays known."""
+    x, part = xt.numpy.arange(10), xt.ds(start, 3, 2)
+    assert not isinstance(part, tuple)
+    for read in (lambda v, s: v[s], lambda v, s: v[s,], lambda v, s: v.at[s].get()):
+        assert read(x, part).tolist() == xt.jit(read)(x, part).tolist() == [2, 4, 6]
+    assert len(xt.tree.leaves(part)) == (type(start) is not int)
+
+
+def test_the_private_name_of_reading():
+    from xtrace.compat._src.indexing import Slice
+    from xtrace.compat._src.numpy.indexing import IndexingStrategy, rewriting_take
+
+    assert Slice(0, 5) == xt.ds(5)
+    x = np.arange(6).reshape(2, 3)
+    for strategy in IndexingStrategy:
+        np.testing.assert_array_equal(rewriting_take(x, np.index_exp[:, 1], strategy=strategy), x[:, 1])
+    assert int(rewriting_take(x, (0, -1), normalize_indices=False)) == 0

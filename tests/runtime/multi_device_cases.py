@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import xtrace as xt
 from xtrace.runtime import array, backends, mesh, shardings, transfers
 from xtrace.runtime.mesh import AxisType, Mesh
 from xtrace.runtime.partition_spec import PartitionSpec as P
@@ -216,3 +217,15 @@ def test_arrays_from_callbacks():
     x = array.make_array_from_process_local_data({"a": SPLIT, "b": NamedSharding(MESH, P())}, {"a": VALUE, "b": VALUE})
     np.testing.assert_array_equal(np.asarray(x["a"]), VALUE)
     assert x["b"].sharding.is_fully_replicated
+
+
+def test_a_mesh_of_one_device_holds_values_of_fewer_dimensions():
+    sharding = NamedSharding(Mesh(np.array(DEVICES[1:2]), ("x",)), P("x"))
+    x = transfers.device_put(np.arange(16, dtype=np.float32).reshape(8, 2), sharding)
+    f = xt.jit(lambda x, i: (x[i], x.sum(), x * 2))
+    for _ in range(2):  # the C++ path, too
+        row, total, double = f(x, 3)
+        np.testing.assert_array_equal(row, [6, 7])
+        assert total.sharding == NamedSharding(sharding.mesh, P()) and float(total) == 120
+        assert double.sharding == sharding and row.devices() == {DEVICES[1]}
+    assert [r.tolist() for r in x] == np.asarray(x).tolist()

@@ -48,3 +48,5 @@ def test_errors():
     )
     with pytest.raises(TypeError, match="must be a set of axis names"):
         P("x", reduced="y")
+    with pytest.raises(TypeError, match="Expected unreduced_kind to be of type UnreducedKind"):
+        P("x", unreduced={"y"}, unreduced_kind=frozenset())

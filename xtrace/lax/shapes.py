@@ -343,7 +343,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     ndim = shaped(array).ndim
     dims = tuple(sorted([canonical_axis(d, ndim) for d in dimensions]))
     if len(set(dims)) < len(dims):
-        raise ValueError(f"squeeze: a dimension is given twice in {tuple(dimensions)}")
+        raise ValueError(f"squeeze: dimensions are not unique: {tuple(dimensions)} names one twice")
     if not dims and hasattr(array, "aval"):
         return array
     return squeeze_p.bind(array, dimensions=dims)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import config, dtypes, errors
+from xtrace.core import config, dtypes, errors, pytree
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.lax import joining
@@ -23,8 +24,9 @@ _INT_IN, _INT_ANY = (INT, True), (INT, False)
 _ARRAY_IN, _ARRAY_ANY = (ARRAY, True), (ARRAY, False)
 
 
-class Slice(NamedTuple):
-    """A slice of fixed size whose start may be traced: `x[ds(start, size)]`.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice of fixed size whose start may be traced: `x[ds(start, size)]`. A pytree of its start, if an array.
 
     Attributes:
       start: the first index, an integer or an integer scalar array.
@@ -35,6 +37,18 @@ class Slice(NamedTuple):
     start: Any
     size: int
     stride: int = 1
+
+
+def _flatten_slice(s: Slice) -> tuple[tuple[Any, ...], Any]:
+    return ((), (s.start, s.size, s.stride)) if type(s.start) is int else ((s.start,), (None, s.size, s.stride))
+
+
+def _unflatten_slice(static: Any, children: Any) -> Slice:
+    start, size, stride = static
+    return Slice(children[0] if children else start, size, stride)
+
+
+pytree.register_node(Slice, _flatten_slice, _unflatten_slice)
 
 
 def ds(start: Any, size: int | None = None, stride: int = 1) -> Slice | slice:
@@ -220,9 +234,7 @@ def _single(idx: Any) -> tuple[Any, ...]:
         raise TypeError(f"Using a non-tuple sequence for multidimensional indexing is not allowed; use {advice}")
     if isinstance(idx, str):
         raise _no_strings(idx)
-    if isinstance(idx, tuple) and type(idx) is not Slice:
-        return tuple(idx)
-    return (idx,)
+    return tuple(idx) if isinstance(idx, tuple) else (idx,)
 
 
 def _bounds(s: slice, size: int, position: int) -> tuple[int, int, int]:
