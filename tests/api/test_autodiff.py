@@ -111,6 +111,23 @@ def test_vjp_argument_errors():
         pull((np.ones(2, np.float32), np.float32(1)))
 
 
+def test_a_linearized_function_is_a_pytree():
+    f = lambda x, y: {"product": xnp.sin(x) * y, "constant": 3.0}
+    out, push = xt.jit(lambda x, y: xt.linearize(f, x, y))(1.0, 2.0)
+    assert isinstance(push, xt.tree_util.Partial)
+    want = np.cos(1.0) * 2.0 * 0.5 + np.sin(1.0) * 4.0
+    for call in (push, xt.jit(push), lambda *ts: xt.jit(lambda p, *us: p(*us))(push, *ts)):
+        got = call(0.5, 4.0)
+        np.testing.assert_allclose(got["product"], want, rtol=1e-6)
+        assert got["constant"] == 0.0
+    _, push = xt.linearize(xnp.sin, 2.0)
+    np.testing.assert_allclose(xt.tree.leaves(push), [np.cos(2.0)], rtol=1e-6)
+    np.testing.assert_allclose(xt.tree.map(lambda leaf: 2 * leaf, push)(1.0), 2 * np.cos(2.0), rtol=1e-6)
+    xs = np.linspace(0, 1, 4, dtype=np.float32)
+    pushes = xt.vmap(lambda x: xt.linearize(xnp.sin, x)[1])(xs)
+    np.testing.assert_allclose(xt.vmap(lambda p, t: p(t))(pushes, xs), np.cos(xs) * xs, rtol=1e-6)
+
+
 def test_linearize_and_transpose():
     out, push = xt.linearize(lambda x: xnp.sin(x) * x, 1.0)
     assert float(push(2.0)) == pytest.approx(2 * (np.cos(1.0) + np.sin(1.0)), rel=1e-6)

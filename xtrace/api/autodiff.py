@@ -10,7 +10,7 @@ import numpy as np
 
 from xtrace.api.batching import vmap
 from xtrace.api.vjp_function import NotNeeded, NotSaveable, VJPFunction, distinct, tree_of_flags
-from xtrace.core import dtypes, pytree, signature, source
+from xtrace.core import dtypes, pytree, pytree_nodes, signature, source
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import as_array, scalar_of, shaped
@@ -19,7 +19,7 @@ from xtrace.core.trace import current, use_trace
 from xtrace.transforms import refs
 from xtrace.transforms.jvp import jvp_flat
 from xtrace.transforms.linearize import Linearized, Tape, backward, linearize_flat
-from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
+from xtrace.transforms.zeros import Zero, instantiate
 
 _flatten = pytree.default_registry.flatten
 
@@ -446,7 +446,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
         and their tangents are not read.
 
     Returns:
-      (out, f_jvp), or (out, f_jvp, aux): f_jvp takes tangents like `primals` and returns a tangent like `out`.
+      (out, f_jvp), or (out, f_jvp, aux): f_jvp takes tangents like `primals` and returns a tangent like `out`. It is a
+      `tree_util.Partial`, a pytree of what it keeps of the forward pass: it may be passed to and returned from `jit`.
 
     >>> import xtrace as xt
     >>> out, f_jvp = xt.linearize(lambda x: x * x, 3.0)
@@ -465,24 +466,50 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     jaxpr, residuals = lin.jaxpr(DebugInfo(signature.fun_name(fun), "linearize"))
     avals = [shaped(x) for x in leaves]
 
-    def f_jvp(*tangents: Any) -> Any:
+    nonzeros = tuple([type(t) is not Zero for t in lin.outs])
+    linear = _LinearFunction(jaxpr, tree, avals, differentiated, out_trees[0], [shaped(o) for o in outs], nonzeros)
+    f_jvp = pytree_nodes.Partial(linear, [as_array(r) for r in residuals])
+    f_jvp.jaxpr = jaxpr  # type: ignore[attr-defined]
+    out = out_trees[0].unflatten([as_array(o) for o in outs])
+    return (out, f_jvp, _without_tracers(aux_box[0], lin)) if has_aux else (out, f_jvp)
+
+
+class _LinearFunction:
+    """What `linearize` returns, without the residuals: a function of those and of the tangents."""
+
+    __slots__ = ("jaxpr", "tree", "avals", "differentiated", "out_tree", "out_avals", "nonzeros")
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        tree: Any,
+        avals: Sequence[ShapedArray],
+        differentiated: Sequence[bool],
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray],
+        nonzeros: tuple[bool, ...],
+    ) -> None:
+        self.jaxpr = jaxpr
+        self.tree, self.avals, self.differentiated = tree, avals, differentiated
+        self.out_tree, self.out_avals, self.nonzeros = out_tree, out_avals, nonzeros
+
+    def __call__(self, residuals: Sequence[Any], *tangents: Any) -> Any:
         given, given_tree = _flatten(tangents)
-        if given_tree != tree:
-            raise TypeError(f"linearized function called with tangents of structure {given_tree}, expected {tree}")
+        if given_tree != self.tree:
+            raise TypeError(f"linearized function called with tangents of structure {given_tree}, expected {self.tree}")
         try:
-            checked = [_check_tangent("the linearized function", _Typed(a), t) for a, t in zip(avals, given)]
+            checked = [_check_tangent("the linearized function", _Typed(a), t) for a, t in zip(self.avals, given)]
         except TypeError as error:
             raise ValueError(
                 f"linearized function called on tangent values inconsistent with the original primal values: {error}"
             ) from None
-        inputs = [t for t, d in zip(checked, differentiated) if d]
-        results = iter(eval_jaxpr(jaxpr, (), *residuals, *inputs))
-        full = [zero_tangent(o) if type(t) is Zero else next(results) for o, t in zip(outs, lin.outs)]
-        return out_trees[0].unflatten([as_array(instantiate(t)) for t in full])
+        inputs = [t for t, d in zip(checked, self.differentiated) if d]
+        results = iter(eval_jaxpr(self.jaxpr, (), *residuals, *inputs))
+        full = [next(results) if nz else Zero(a.tangent()) for a, nz in zip(self.out_avals, self.nonzeros)]
+        return self.out_tree.unflatten([as_array(instantiate(t)) for t in full])
 
-    f_jvp.jaxpr = jaxpr  # type: ignore[attr-defined]
-    out = out_trees[0].unflatten([as_array(o) for o in outs])
-    return (out, f_jvp, _without_tracers(aux_box[0], lin)) if has_aux else (out, f_jvp)
+    def __repr__(self) -> str:
+        return f"<linear function {self.jaxpr.in_avals} -> {self.jaxpr.out_avals}>"
 
 
 class _Typed:
