@@ -303,7 +303,7 @@ class Transformed(NamedTuple):
     outs: list[Any]
 
 
-def memo_transformed(jaxpr: Jaxpr, key: Any, make: Callable[[Jaxpr, Any], T], *args: Any) -> T:
+def memo_transformed(jaxpr: Jaxpr, key: Any, make: Callable[..., T], *args: Any) -> T:
     """`make(jaxpr, *args)`, kept with `jaxpr` unless it closes over tracers, which are good for this time only.
 
     A transformed jaxpr closes over something where a rule written by the user does. Such rules may ask for named axes.
