@@ -66,6 +66,18 @@ def _dot_general(root: Any) -> Any:
     return lambda x, y: root.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))))
 
 
+_SIZES = np.array([1, 2], np.int32)
+
+
+def _ragged_dot(root: Any) -> Any:
+    return lambda x, y: root.lax.ragged_dot(x, y, _SIZES)
+
+
+def _ragged_dot_general(root: Any) -> Any:
+    numbers = root.lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+    return lambda x, y: root.lax.ragged_dot_general(x, y, _SIZES, numbers)
+
+
 def _reduce(root: Any) -> Any:
     """By a product, which has a primitive of its own; integers by (1 + a)(1 + b) - 1, which has none."""
 
@@ -117,6 +129,20 @@ OPS = [
         _pairs(((2, 2, 3), (2, 3, 2)), dtypes=_NUMERIC),
         np.matmul,
         _dot_general,
+        tolerance=8,
+    ),
+    Op(
+        "lax.ragged_dot",
+        _pairs(((4, 3), (2, 3, 2)), dtypes=("float32", "float64", "int32")),
+        lambda x, y: np.concatenate([x[:1] @ y[0], x[1:3] @ y[1], 0 * x[3:] @ y[0]]),
+        _ragged_dot,
+        tolerance=8,
+    ),
+    Op(
+        "lax.ragged_dot_general",
+        _pairs(((4, 3), (4, 2)), dtypes=("float32", "float64", "int32")),
+        lambda x, y: np.stack([x[:1].T @ y[:1], x[1:3].T @ y[1:3]]),
+        _ragged_dot_general,
         tolerance=8,
     ),
     Op("lax.batch_matmul", _pairs(((2, 2, 3), (2, 3, 2)), dtypes=("float32", "int32")), np.matmul, tolerance=8),

@@ -53,6 +53,7 @@ _MODULES: dict[str, str] = {
     "incomplete_gamma": "igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
     "precision": "Precision",
+    "ragged_dots": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general ragged_dot_general_p",
     "random_bits": "RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p",
     "polynomials": "polynomial polynomial_p",
     "reductions": (
