@@ -369,3 +369,25 @@ def test_the_private_name_of_reading():
     for strategy in IndexingStrategy:
         np.testing.assert_array_equal(rewriting_take(x, np.index_exp[:, 1], strategy=strategy), x[:, 1])
     assert int(rewriting_take(x, (0, -1), normalize_indices=False)) == 0
+
+
+def test_known_indices_out_of_bounds_are_refused_where_asked():
+    x = xt.numpy.arange(6).reshape(2, 3)
+    xt.config.update("jax_check_static_indices", True)
+    try:
+        for read, message in (
+            (lambda v: v[2], "index 2 out of bounds for axis 0 with size 2"),
+            (lambda v: v[:, -4], "index -4 out of bounds for axis 1 with size 3"),
+            (lambda v: v.at[0, 3].get(), "index 3 out of bounds for axis 1 with size 3"),
+        ):
+            for call in (read, xt.jit(read)):
+                with pytest.raises(IndexError, match=message):
+                    call(x)
+        assert x[-1].tolist() == [3, 4, 5] and x[1:9].tolist() == [[3, 4, 5]]
+        assert x[xt.numpy.array([7])].tolist() == [[3, 4, 5]]
+        assert x.at[7].set(0).tolist() == x.tolist()
+        assert x.at[7].get(mode="clip").tolist() == [3, 4, 5]
+        assert x.at[7].get(mode="fill", fill_value=9).tolist() == [9, 9, 9]
+    finally:
+        xt.config.update("jax_check_static_indices", False)
+    assert x[2].tolist() == [3, 4, 5]

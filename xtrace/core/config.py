@@ -403,6 +403,12 @@ numpy_rank_promotion = _define(
     choices=("allow", "warn", "raise"),
     in_jit_key=True,
 )
+check_static_indices = _define(
+    "check_static_indices",
+    False,
+    "reading at an index that is known while tracing and out of bounds is an error",
+    in_jit_key=True,
+)
 numpy_dtype_promotion = _define(
     "numpy_dtype_promotion",
     "standard",

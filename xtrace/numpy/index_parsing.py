@@ -15,6 +15,7 @@ from xtrace.lax import joining
 from xtrace.runtime.jaxlib_api import ArrayImpl
 
 _enable_x64 = config.enable_x64.state
+_check_static = config.check_static_indices.state
 
 
 #: Entries of a structure, first item of each tuple.
@@ -144,6 +145,8 @@ def parse(shape: tuple[int, ...], idx: Any, wrap: bool = True, clamp: bool = Tru
             k = i + size if i < 0 and wrap else i
             if 0 <= k < size:
                 entries.append(_INT_IN)
+            elif clamp and not clips and _check_static.value:
+                raise IndexError(f"index {i} out of bounds for axis {axis} with size {size}; flag check_static_indices")
             elif (
                 wrap and current.trace is not None and not clips
             ):  # recorded as it is, for checkify to see; the operation treats it

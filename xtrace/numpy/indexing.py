@@ -23,6 +23,7 @@ from xtrace.numpy.index_parsing import FULL, GAP, Parsed
 from xtrace.numpy.indexer import CLIP, FILL_OR_DROP, PROMISE
 
 #: Compiled programs by the structure of the index and the options. Bounded: structures hold slice sizes.
+_check_static = config.check_static_indices.state
 _programs: dict[Any, Callable[..., Any]] = {}
 #: ndim -> the program of x[i].
 _rows: dict[int, Callable[..., Any]] = {}
@@ -46,7 +47,7 @@ def getitem(x: Any, idx: Any) -> Any:
     if trace is None:
         if type(idx) is int:
             shape = x.aval.shape
-            if shape and shape[0]:
+            if shape and shape[0] and (-shape[0] <= idx < shape[0] or not _check_static.value):
                 size = shape[0]
                 if idx < 0:
                     idx = idx + size if idx >= -size else 0
