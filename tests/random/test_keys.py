@@ -250,3 +250,20 @@ def test_keys_collected_by_a_scan():
 def test_the_type_of_a_key():
     struct = xt.ShapeDtypeStruct.like(random.key(0))
     assert xt.eval_shape(lambda k: k, struct) == struct == xt.ShapeDtypeStruct((), random.key(0).dtype)
+
+
+def test_keys_read_out_of_bounds():
+    """In mode "fill", the words are the greatest integers, as for unsigned arrays."""
+    keys = random.split(random.key(0), 4)
+    for read in (lambda k: k.at[100].get(mode="fill"), lambda k: k.at[np.array([7])].get(mode="fill")[0]):
+        for out in (read(keys), xt.jit(read)(keys)):
+            np.testing.assert_array_equal(random.key_data(out), [2**32 - 1] * 2)
+    np.testing.assert_array_equal(random.key_data(keys.at[9].get(mode="fill", fill_value=3)), [3, 3])
+
+
+def test_words_are_those_of_keys():
+    from xtrace.lax.random_bits import random_unwrap
+
+    for x in (np.uint32(3), xnp.arange(2)):
+        with pytest.raises(TypeError, match="random_unwrap needs an array of keys"):
+            random_unwrap(x)

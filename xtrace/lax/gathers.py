@@ -239,7 +239,8 @@ def default_fill(dtype: Any) -> Any:
     """What a gather in mode "fill" returns out of bounds unless it is told something else."""
     kind = dtypes.kind(dtype)
     if kind == "X":
-        return 0
+        stored = getattr(dtype, "physical_dtype", None)
+        return 0 if stored is None else default_fill(stored)
     if kind in "fc":
         return float("nan")
     if kind == "i":

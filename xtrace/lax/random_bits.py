@@ -240,7 +240,7 @@ def random_unwrap(keys: Any) -> Any:
 
 # Concrete keys need no program for these two.
 random_wrap_p.impl = lambda words, *, impl: _wrap(impl, words)
-random_unwrap_p.impl = lambda keys: shaped(keys).dtype.unwrap(keys)
+random_unwrap_p.impl = lambda keys: _key_dtype("random_unwrap", shaped(keys)).unwrap(keys)
 
 
 def _threefry_aval(*avals: ShapedArray) -> list[ShapedArray]:

@@ -487,7 +487,7 @@ tile_p.batch = _tile_batch
 
 
 def _convert_aval(x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any) -> ShapedArray:
-    if x.dtype != new_dtype and (x.extended or isinstance(new_dtype, dtypes.ExtendedDtype)):
+    if x.dtype != new_dtype and dtypes.prng_key in [getattr(d, "scalar_type", None) for d in (x.dtype, new_dtype)]:
         raise ValueError(f"Cannot convert_element_type from {x.dtype} to {new_dtype}: random keys are no numbers")
     return ShapedArray(x.shape, new_dtype, weak_type)
 
@@ -524,7 +524,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     new_dtype = dtypes.canonical_dtype(new_dtype)
     if dtypes.is_complex(dtypes.of_value(operand)[0]) and dtypes.kind(new_dtype) in "biuf":
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, 2)
-    if current.trace is None and not hasattr(operand, "aval") and not isinstance(new_dtype, dtypes.ExtendedDtype):
+    if current.trace is None and not hasattr(operand, "aval") and not hasattr(new_dtype, "of_scalar"):
         # The result is an array even where a scalar would do.
         return convert_element_type_p.bind(operand, new_dtype=new_dtype, weak_type=False, sharding=None)
     return convert(operand, new_dtype, False)
@@ -535,7 +535,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
     aval = getattr(operand, "aval", None)
     if aval is None:
         if type(operand) in dtypes.PYTHON_SCALARS or isinstance(operand, np.generic):
-            if isinstance(dtype, dtypes.ExtendedDtype):
+            if hasattr(dtype, "of_scalar"):
                 return dtype.of_scalar(operand)
             if weak_type:
                 if dtypes.of_value(operand) == (dtype, True):

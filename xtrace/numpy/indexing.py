@@ -22,8 +22,8 @@ from xtrace.numpy import index_parsing, indexer, promotion
 from xtrace.numpy.index_parsing import FULL, GAP, Parsed
 from xtrace.numpy.indexer import CLIP, FILL_OR_DROP, PROMISE
 
-#: Compiled programs by the structure of the index and the options. Bounded: structures hold slice sizes.
 _check_static = config.check_static_indices.state
+#: Compiled programs by the structure of the index and the options. Bounded: structures hold slice sizes.
 _programs: dict[Any, Callable[..., Any]] = {}
 #: ndim -> the program of x[i].
 _rows: dict[int, Callable[..., Any]] = {}
