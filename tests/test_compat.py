@@ -124,6 +124,15 @@ def test_scalars_converted_to_a_dtype_are_arrays(dtype, weak):
         assert isinstance(out, xt.Array) and (out.dtype, out.weak_type) == (dtype, weak)
 
 
+def test_a_weak_unsigned_array_keeps_its_kind():
+    from xtrace.compat._src.lax.lax import _convert_element_type
+
+    x = _convert_element_type(0, np.dtype("uint16"), weak_type=True)
+    for mode in ("standard", "strict"):
+        with xt.numpy_dtype_promotion(mode):
+            assert xt.numpy.result_type(x) == np.uint32
+
+
 def test_values_of_a_type_are_placed_as_a_handler_says():
     from xtrace.compat._src import dtypes
 

@@ -403,7 +403,8 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
     """
     if not args:
         raise ValueError("result_type needs at least one array or dtype")
-    dtype, weak = promote(tuple([of_value(a) for a in args]))
+    operands = tuple([of_value(a) for a in args])
+    dtype, weak = operands[0] if len(operands) == 1 else promote(operands)  # one alone keeps its kind
     if weak:
         dtype = _DEFAULT[kind(dtype)]
     dtype = canonicalize(dtype)
