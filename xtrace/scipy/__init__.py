@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_SUBMODULES = ("cluster", "fft", "integrate", "linalg", "ndimage", "signal", "sparse", "special")
+_SUBMODULES = ("cluster", "fft", "integrate", "linalg", "ndimage", "signal", "sparse", "special", "stats")
 
 
 def __getattr__(name: str) -> Any:
