@@ -76,6 +76,7 @@ def test_detrend(options):
 WINDOWS = [
     "hann", "rectangular", "hamming", "blackman", "boxcar", "nuttall", "blackmanharris", "flattop", "bartlett",
     "barthann", "bohman", "tukey", ("tukey", 0.2), ("tukey", 1.0), ("tukey", 0.0), ("kaiser", 8.0), ("gaussian", 2.5),
+    "triang", "cosine",
 ]  # fmt: skip
 
 
@@ -151,6 +152,15 @@ def test_two_sided_inverse():
     x = _draw((40,), True)
     z = scipy.signal.stft(x, nperseg=8, return_onesided=False)[2]
     np.testing.assert_allclose(signal.istft(z, input_onesided=False, nperseg=8)[1], x, atol=1e-12)
+
+
+def test_no_ranks_and_dtypes_are_promoted_behind_the_scenes():
+    x = RNG.normal(size=(2, 40)).astype("float32")
+    with xt.numpy_rank_promotion("raise"), xt.numpy_dtype_promotion("strict"):
+        _, _, z = signal.stft(x, nperseg=8)
+        np.testing.assert_allclose(signal.istft(z)[1], x, atol=1e-5)
+        assert signal.welch(x, nperseg=8)[1].dtype == np.float32
+        assert signal.csd(x, x, nperseg=8)[1].dtype == np.complex64
 
 
 def test_derivative_of_a_round_trip_is_the_identity():

@@ -14,7 +14,7 @@ from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import fft, promotion
 from xtrace.numpy.arguments import canonical_axis
-from xtrace.scipy.signal.spectra import spectra
+from xtrace.scipy.signal.spectra import along_last, spectra
 from xtrace.scipy.signal.windows import named
 
 
@@ -84,17 +84,17 @@ def _inverse(
     parts = (fft.irfft if onesided else fft.ifft)(z, nfft)[..., :nperseg]
     win = lax.convert_element_type(win, shaped(parts).dtype)
     count = shaped(parts).shape[-2]
-    x = _added_up(parts * xnp.sum(win) * win, step)
+    x = _added_up(parts * along_last(xnp.sum(win) * win, parts), step)
     norm = _added_up(xnp.broadcast_to(win * win, (count, nperseg)), step)
     half = nperseg // 2 if boundary else 0
     stop = shaped(norm).shape[0] - half
     x, norm = x[..., half:stop], norm[half:stop]
-    x = x / xnp.where(xnp.abs(norm) > 1e-10, norm, 1)
+    x = x / along_last(xnp.where(xnp.abs(norm) > 1e-10, norm, 1), x)
     if ndim > 2 and time_axis != ndim - 1:
         x = xnp.moveaxis(x, -1, time_axis - (freq_axis < time_axis))
     dtype = shaped(x).dtype
     real = dtypes.to_real(dtype) if dtypes.is_complex(dtype) else dtype
-    return xnp.asarray(np.arange(shaped(x).shape[0]).astype(real) / fs, real), x
+    return xnp.asarray(np.arange(shaped(x).shape[0]).astype(real) / lax.convert_element_type(fs, real), real), x
 
 
 def istft(

@@ -71,6 +71,13 @@ def segments(x: Any, size: int, step: int) -> Any:
     )
 
 
+def along_last(x: Any, other: Any) -> Any:
+    """A vector in the rank and dtype of `other`, whose last axis it is along."""
+    aval = shaped(other)
+    x = lax.convert_element_type(x, aval.dtype)
+    return lax.expand_dims(x, tuple(range(aval.ndim - 1))) if shaped(x).ndim else x
+
+
 def _transforms(x: Any, win: Any, plan: Plan) -> Any:
     """The windowed segments' transforms, shape (..., segments, frequencies)."""
     parts = segments(x, plan.nperseg, plan.nperseg - plan.noverlap)
@@ -82,14 +89,16 @@ def _transforms(x: Any, win: Any, plan: Plan) -> Any:
         parts = xnp.moveaxis(parts, plan.axis, -1) if own else parts
     elif plan.detrend:
         raise ValueError(f"Unsupported detrend type: {plan.detrend!r}; there are 'constant', 'linear' and False")
-    return (fft.rfft if plan.onesided else fft.fft)(win * parts, plan.nfft)
+    if dtypes.is_complex(shaped(win).dtype):
+        parts = lax.convert_element_type(parts, shaped(win).dtype)
+    return (fft.rfft if plan.onesided else fft.fft)(along_last(win, parts) * parts, plan.nfft)
 
 
 def frequencies(plan: Plan, fs: Any, dtype: Any) -> Any:
     """The transforms' frequencies at `fs` samples a unit of time."""
     n = plan.nfft
     counts = np.arange(n // 2 + 1) if plan.onesided else np.fft.ifftshift(np.arange(-(n // 2), n - n // 2))
-    return xnp.asarray(counts.astype(dtype) * (fs / n) if isinstance(fs, (int, float)) else counts * fs / n, dtype)
+    return xnp.asarray(counts.astype(dtype) * lax.convert_element_type(fs, dtype) / n, dtype)
 
 
 @composite(static_argnames=("plan",))
@@ -111,23 +120,25 @@ def _spectra(x: Any, y: Any, win: Any, fs: Any, plan: Plan) -> Any:
         length += added
     found = [_transforms(s, win, plan) for s in signals]
     if plan.scaling == "density":
-        scale = 1 / (fs * xnp.sum(win * win))
+        power = xnp.sum(win * win)
+        scale = 1 / (lax.convert_element_type(fs, shaped(power).dtype) * power)
     else:
         scale = 1 / xnp.sum(win) ** 2
     if plan.mode == "stft":
-        result = found[0] * xnp.sqrt(scale)
+        result = found[0] * along_last(xnp.sqrt(scale), found[0])
     else:
-        result = xnp.conj(found[0]) * found[-1] * scale
+        result = xnp.conj(found[0]) * found[-1]
+        result = result * along_last(scale, result)
         if plan.onesided:  # what the other half would hold, which has no 0 and, if even, no highest frequency
             doubled = np.full(plan.nfft // 2 + 1, 2)
             doubled[-1] = 2 if plan.nfft % 2 else 1
             doubled[0] = 1
-            result = result * doubled.astype(real)
+            result = result * along_last(doubled, result)
         if y is None:
             result = xnp.real(result)
     count = (length - plan.nperseg) // step + 1
     middles = np.arange(count) * step + (0 if plan.boundary is not None else plan.nperseg / 2)
-    times = xnp.asarray(middles.astype(real) / fs, real)
+    times = xnp.asarray(middles.astype(real) / lax.convert_element_type(fs, real), real)
     return frequencies(plan, fs, real), times, xnp.moveaxis(result, -1, axis)
 
 

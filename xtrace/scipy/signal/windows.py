@@ -41,6 +41,14 @@ _FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
 }
 
 
+#: Windows as functions of the count of elements and of the number of all, one more than a period has.
+_COUNTED: dict[str, Callable[..., np.ndarray]] = {
+    "cosine": lambda k, m: np.sin(np.pi / m * (k + 0.5)),
+    "gaussian": lambda k, m, std: np.exp(-0.5 * ((k - (m - 1) / 2) / std) ** 2),
+    "triang": lambda k, m: 1 - np.abs(k - (m - 1) / 2) / ((m + m % 2) / 2),
+}
+
+
 def named(window: str | tuple[Any, ...], size: int) -> np.ndarray:
     """The periodic window of a name, or of a name with parameters such as ("kaiser", 8.0)."""
     name, *parameters = (window,) if isinstance(window, str) else window
@@ -50,11 +58,11 @@ def named(window: str | tuple[Any, ...], size: int) -> np.ndarray:
     if name in _COSINES and not parameters:
         angles = 2 * np.pi * np.arange(size) / size
         return sum(((-1) ** k * c * np.cos(k * angles) for k, c in enumerate(_COSINES[name])), np.zeros(size))
-    if name == "gaussian" and len(parameters) == 1:
-        return np.exp(-0.5 * ((np.arange(size) - size / 2) / parameters[0]) ** 2)
+    if name in _COUNTED:
+        return _COUNTED[name](np.arange(size), size + 1, *parameters)
     if name in _FUNCTIONS:
         return _FUNCTIONS[name](np.arange(size) / size, *parameters)
-    known = ", ".join(sorted([*_COSINES, *_FUNCTIONS, "gaussian"]))
+    known = ", ".join(sorted([*_COSINES, *_FUNCTIONS, *_COUNTED]))
     raise ValueError(f"there is no window {window!r} here; there are {known}. Or give its weights as an array.")
 
 
