@@ -54,6 +54,7 @@ _TOP_MODULES = {
     "xtrace.compat.keys": "top",
     "xtrace.compat.lists": "api",
     "xtrace.interpreters.mlir": "api",
+    "xtrace.scipy.optimize": "api",
     "xtrace.api.visualizing": "top",
     "xtrace.experimental.ode": "top",
     "xtrace.experimental.pjit": "top",

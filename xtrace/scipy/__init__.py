@@ -5,7 +5,19 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_SUBMODULES = ("cluster", "fft", "integrate", "linalg", "ndimage", "signal", "sparse", "special", "stats")
+_SUBMODULES = (
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "special",
+    "stats",
+)
 
 
 def __getattr__(name: str) -> Any:
