@@ -132,6 +132,7 @@ _MODULES = (
     "flatten_util",
     "image",
     "lax",
+    "lib",
     "lowering",
     "monitoring",
     "nn",
