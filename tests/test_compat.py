@@ -124,6 +124,12 @@ def test_scalars_converted_to_a_dtype_are_arrays(dtype, weak):
         assert isinstance(out, xt.Array) and (out.dtype, out.weak_type) == (dtype, weak)
 
 
+def test_private_names_of_lax_are_found():
+    from xtrace.compat._src.lax import lax
+
+    assert lax.asarray is xt.numpy.asarray
+
+
 def test_a_weak_unsigned_array_keeps_its_kind():
     from xtrace.compat._src.lax.lax import _convert_element_type
 

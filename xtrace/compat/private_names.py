@@ -149,6 +149,9 @@ RENAMED: dict[str, dict[str, str]] = {
         "DynamicJaxprTrace": "transforms.staging.StagingTrace",
         "eval_jaxpr_p": "extend.core.primitives.call_p",
     },
+    "lax.lax": {
+        "asarray": "numpy.asarray",
+    },
     "lax.eval_jaxpr": {
         "eval_jaxpr_p": "extend.core.primitives.call_p",
     },
