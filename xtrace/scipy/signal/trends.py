@@ -39,8 +39,8 @@ def detrend(
       NotImplementedError: overwrite_data.
 
     >>> import numpy as np, xtrace as xt
-    >>> xt.scipy.signal.detrend(np.array([1.0, 2.0, 3.0])).tolist()
-    [0.0, 0.0, 0.0]
+    >>> xt.scipy.signal.detrend(np.array([1.0, 2.0, 3.0]), type="constant").tolist()
+    [-1.0, 0.0, 1.0]
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data argument not implemented: arrays don't change.")
