@@ -350,9 +350,13 @@ def _geev(hybrid: bool) -> Rule:
 
 
 def _lapack_svd(x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any, **_: Any) -> list[Any]:
-    routines = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "gesvd"}
+    routines = {SvdAlgorithm.QR: "gesvd"} | dict.fromkeys(
+        (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.DIVIDE_AND_CONQUER), "gesdd"
+    )
     if algorithm not in routines:
-        raise LoweringError(f"svd on CPUs takes algorithm=None, SvdAlgorithm.DEFAULT or QR, got {algorithm}")
+        raise LoweringError(
+            f"svd on CPUs takes algorithm=None, SvdAlgorithm.DEFAULT, QR or DIVIDE_AND_CONQUER, got {algorithm}"
+        )
     m, n = shaped(x).shape[-2:]
     k = min(m, n)
     u, vh = ((m, m), (n, n)) if full_matrices or not compute_uv else ((m, k), (k, n))
@@ -365,6 +369,8 @@ def _lapack_svd(x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any
 
 
 def _cusolver_svd(x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any, **_: Any) -> list[Any]:
+    if algorithm == SvdAlgorithm.DIVIDE_AND_CONQUER:
+        raise LoweringError("svd on GPUs of NVIDIA has no algorithm DIVIDE_AND_CONQUER: take QR, JACOBI or POLAR")
     m, n = shaped(x).shape[-2:]
     k = min(m, n)
     real = dtypes.to_real(shaped(x).dtype)

@@ -85,7 +85,8 @@ def test_factors_multiply_to_the_matrix(dtype, shape):
         assert u.shape[-1] == (m if full else k) and vh.shape[-2] == (n if full else k)
         close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x)
     close(linalg.svd(x, compute_uv=False), np.linalg.svd(x, compute_uv=False))
-    close(linalg.svd(x, compute_uv=False, algorithm=linalg.SvdAlgorithm.QR), np.linalg.svd(x, compute_uv=False))
+    for algorithm in (linalg.SvdAlgorithm.QR, linalg.SvdAlgorithm.DIVIDE_AND_CONQUER):
+        close(linalg.svd(x, compute_uv=False, algorithm=algorithm), np.linalg.svd(x, compute_uv=False))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
