@@ -183,3 +183,10 @@ ERRORS = [
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_systems_with_a_vector_raise_no_rank():
+    a, b = np.eye(4, dtype=np.float32), np.ones(4, np.float32)
+    with xt.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(xt.numpy.linalg.solve(a, b), b)
+        np.testing.assert_allclose(xt.numpy.linalg.lstsq(a, b)[0], b, rtol=1e-6)

@@ -126,10 +126,9 @@ def _plan(name: str, described: list[Any], to: str, ranks: bool, beside: tuple[i
         dtype = dtypes.canonicalize(dtypes.int64)
     found = [() if d in _PYTHON_TYPES else d.shape for d in described]
     rank = max([len(s) for s in found]) if ranks else 0
-    if len({len(s) for s in found if s}) > 1:
+    if ranks and len({len(s) for s in found if s}) > 1:
         check_rank_promotion(name, found)
-        if ranks:
-            check_broadcast(name, found)
+        check_broadcast(name, found)
     common = None if beside is None else _common_shape(name, [beside, *found])
     steps: list[_Step] = []
     for d, shape in zip(described, found, strict=True):
