@@ -39,7 +39,7 @@ def test_the_tour(tmp_path):
 def test_linked_files_exist():
     root = Path(__file__).resolve().parent.parent
     for text, folder in [(README, root), *((p.read_text(), p.parent) for p in (root / "docs").glob("*.md"))]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        for link in re.findall(r'\]\(([^)#:"]+)\)', text):
             assert (folder / link).exists(), link
 
 

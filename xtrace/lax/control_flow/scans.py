@@ -64,7 +64,7 @@ def scan(
     Example:
       >>> import xtrace as xt, xtrace.numpy as xnp
       >>> xt.lax.scan(lambda total, x: (total + x, total), 0, xnp.array([1, 2, 3]))
-      (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32))
+      (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32, weak_type=True))
     """
     common.check_callable("lax.scan: f argument", f)
     return run_scan("scan", f, f, init, xs, length, reverse, unroll, _split_transpose, 0)
