@@ -27,7 +27,8 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 
 def _merged(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
-    seen: dict[Any, JaxprEqn] = {}
+    seen: dict[Any, JaxprEqn] = {}  # by operation and operands: parameters are only compared where these are equal
+    alike: dict[Any, JaxprEqn] = {}  # by all three
     replaced: dict[Any, Any] = {}
     eqns: list[JaxprEqn] = []
     changed = False
@@ -45,12 +46,15 @@ def _merged(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         if not found[1] or eqn.effects:
             eqns.append(eqn)
             continue
-        key = (id(primitive), *map(id, invars), *_params_key(eqn.params))
-        try:
-            first = seen.setdefault(key, eqn)
-        except TypeError:  # an unhashable parameter
-            eqns.append(eqn)
-            continue
+        key = (id(primitive), *map(id, invars))
+        first = seen.setdefault(key, eqn)
+        if first is not eqn:
+            try:
+                alike.setdefault((key, *_params_key(first.params)), first)
+                first = alike.setdefault((key, *_params_key(eqn.params)), eqn)
+            except TypeError:  # an unhashable parameter
+                eqns.append(eqn)
+                continue
         if first is eqn or any([a.aval is not b.aval for a, b in zip(first.outvars, eqn.outvars)]):
             eqns.append(eqn)
             continue

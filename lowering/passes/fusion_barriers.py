@@ -37,7 +37,13 @@ _EXPENSIVE = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma div erf erf_inv erfc exp exp2 expm1 lgamma log log1p "
     "logistic pow rem rsqrt sin sinh sqrt tan tanh".split()
 )
-_FUSIBLE = _CHEAP | _MOVING | _EXPENSIVE
+_IS_CHEAP, _IS_MOVING, _IS_EXPENSIVE = 1, 2, 3
+#: Name of a primitive -> how it is fused; others are not.
+_FUSIBLE = {
+    **dict.fromkeys(_CHEAP, _IS_CHEAP),
+    **dict.fromkeys(_MOVING, _IS_MOVING),
+    **dict.fromkeys(_EXPENSIVE, _IS_EXPENSIVE),
+}
 
 #: Fewest operations that a barrier keeps from being computed again; of arrays beyond the caches, which cost their
 #: traffic, more.
@@ -64,9 +70,10 @@ def _separated(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         changed = any([a is not b for a, b in zip(made, eqns)])
         if changed:
             eqns = made
-    chosen = _chosen(eqns, jaxpr.outvars)
+    kinds = [_FUSIBLE.get(e.primitive.name) for e in eqns]
+    chosen, uses = _chosen(eqns, kinds, jaxpr.outvars)
     if chosen and len(eqns) <= _MANY:
-        without, with_them = _fused_operations(eqns, {}), _fused_operations(eqns, chosen)
+        without, with_them = _fused_operations(eqns, kinds, uses, chosen)
         if without < _GAIN * with_them:
             chosen = {}
     if chosen:
@@ -78,27 +85,27 @@ def _body(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.memo("fusion barriers", lambda: _separated(jaxpr, None))
 
 
-def _chosen(eqns: list[JaxprEqn], outvars: list[Any]) -> dict[Var, int]:
-    """The values that get a barrier, each with the number of operations that would be fused into it."""
+def _chosen(eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]) -> tuple[dict[Var, int], dict[Any, int]]:
+    """The values that get a barrier, each with the number of operations that would be fused into it; all reads."""
     if _mostly_convolutions(eqns):
-        return {}
-    several = _several_kernels(eqns, outvars)
+        return {}, {}
+    several, uses = _several_kernels(eqns, kinds, outvars)
     if not several:
-        return {}
+        return {}, uses
     sizes: dict[Any, int] = {}
     chosen: dict[Var, int] = {}
-    for eqn in eqns:
-        name = eqn.primitive.name
-        if name not in _FUSIBLE:
+    size_of = sizes.get
+    for eqn, kind in zip(eqns, kinds):
+        if kind is None:
             continue
         size = 1
         for v in eqn.invars if len(eqn.invars) == 1 else {*eqn.invars}:
-            size += sizes.get(v, 0)
+            size += size_of(v, 0)
         out = eqn.outvars[0]
         if out in several:
-            if name in _EXPENSIVE:
+            if kind == _IS_EXPENSIVE:
                 size = 0
-            elif name in _CHEAP and size >= _CONE:
+            elif kind == _IS_CHEAP and size >= _CONE:
                 aval = out.aval
                 if aval.shape and isinstance(aval, ShapedArray) and not aval.extended:
                     if size >= _CONE_OF_LARGE or aval.size * aval.dtype.itemsize < _LARGE:
@@ -106,7 +113,7 @@ def _chosen(eqns: list[JaxprEqn], outvars: list[Any]) -> dict[Var, int]:
                         size = 0
         for v in eqn.outvars:
             sizes[v] = size
-    return chosen
+    return chosen, uses
 
 
 def _mostly_convolutions(eqns: list[JaxprEqn]) -> bool:
@@ -115,8 +122,10 @@ def _mostly_convolutions(eqns: list[JaxprEqn]) -> bool:
     return names.count("conv_general_dilated") > names.count("dot_general")
 
 
-def _several_kernels(eqns: list[JaxprEqn], outvars: list[Any]) -> set[Any]:
-    """The values of fusible operations that are read at least twice, by at least two kernels.
+def _several_kernels(
+    eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]
+) -> tuple[set[Any], dict[Any, int]]:
+    """The values of fusible operations that are read at least twice, by at least two kernels; how often each is read.
 
     A kernel goes by its last value: of an operation that is not fused, a result, or an expensive value of several.
     """
@@ -124,56 +133,65 @@ def _several_kernels(eqns: list[JaxprEqn], outvars: list[Any]) -> set[Any]:
     uses: dict[Any, int] = {}
     results = {v for v in outvars if type(v) is not Literal}
     several: set[Any] = set()
-    for eqn in reversed(eqns):
+    kernel_of, uses_of = kernel.get, uses.get
+    for eqn, kind in zip(reversed(eqns), reversed(kinds)):
         out = eqn.outvars[0] if eqn.outvars else None
         own = out
-        name = eqn.primitive.name
-        if name in _FUSIBLE:
-            own = kernel.get(out)
+        if kind is not None:
+            own = kernel_of(out)
             if out in results:
                 own = out if own is None or own is out else _SEVERAL
             if own is None:
                 own = out
-            if own is _SEVERAL and uses.get(out, 0) >= 2:
+            if own is _SEVERAL and uses_of(out, 0) >= 2:
                 several.add(out)
-                if name in _EXPENSIVE:
+                if kind == _IS_EXPENSIVE:
                     own = out
         for v in eqn.invars if len(eqn.invars) == 1 else {*eqn.invars}:
             if type(v) is Literal:
                 continue
-            uses[v] = uses.get(v, 0) + 1
-            found = kernel.get(v)
+            uses[v] = uses_of(v, 0) + 1
+            found = kernel_of(v)
             kernel[v] = own if found is None or found is own else _SEVERAL
-    return several
+    return several, uses
 
 
-def _fused_operations(eqns: list[JaxprEqn], chosen: dict[Var, int]) -> int:
+def _fused_operations(
+    eqns: list[JaxprEqn], kinds: list[int | None], uses: dict[Any, int], chosen: dict[Var, int]
+) -> tuple[int, int]:
     """How many operations all kernels have together, those counted several times that are fused into several.
 
-    Sets of operations are bits of integers, which Python joins and counts fast.
+    First as the program is, then with barriers on `chosen`. Sets of operations are bits of integers, which Python
+    joins and counts fast.
     """
     cones: dict[Any, int] = {}
-    total = 0
-    uses: dict[Any, int] = {}
-    for eqn in eqns:
-        for v in eqn.invars:
-            uses[v] = uses.get(v, 0) + 1
+    with_barriers: dict[Any, int] = {}
+    cone_of, cone_with = cones.get, with_barriers.get
+    total = total_with = 0
     bit = 1
-    for eqn in eqns:
-        cone = 0
+    for eqn, kind in zip(eqns, kinds):
+        cone = cone_w = 0
         for v in eqn.invars:
-            cone |= cones.get(v, 0)
-        if eqn.primitive.name in _FUSIBLE:
+            cone |= cone_of(v, 0)
+            cone_w |= cone_with(v, 0)
+        if kind is not None:
             cone |= bit
+            cone_w |= bit
             bit <<= 1
             out = eqn.outvars[0]
-            kept_apart = out in chosen or (eqn.primitive.name in _EXPENSIVE and uses.get(out, 0) > 1)
-            if not kept_apart and uses.get(out):
+            reads = uses.get(out, 0)
+            if reads and (reads == 1 or kind != _IS_EXPENSIVE):
                 for v in eqn.outvars:
                     cones[v] = cone
+                if out in chosen:
+                    total_with += cone_w.bit_count() + 1
+                else:
+                    for v in eqn.outvars:
+                        with_barriers[v] = cone_w
                 continue
         total += cone.bit_count() + 1
-    return total
+        total_with += cone_w.bit_count() + 1
+    return total, total_with
 
 
 def _with_barriers(
