@@ -158,7 +158,9 @@ class MLIRContext:
                 return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(array)))
             if kind == "b":
                 return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(array)))
-            array = np.broadcast_to(array, shape)
+            if dtype.itemsize == 1 or 0 in shape:
+                array = np.broadcast_to(array, shape)
+            # Else one element, which MLIR takes for a splat: the whole array is never made.
         if kind in ("b", "0"):
             flat = np.zeros(shape, np.bool_) if kind == "0" else array
             # A byte to an element, for MLIR would take a buffer of one byte, packed bits among them, for a splat.

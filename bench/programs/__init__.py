@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.programs import chains, classifier, images, recurrent, science, transformer
+from bench.programs import chains, classifier, images, open_questions, recurrent, science, transformer
 from bench.programs.library import Library, Program, normal
 
 #: The programs whose tracing, lowering and dispatch are judged.
@@ -55,6 +55,14 @@ ARCHITECTURES: dict[str, Callable[[Library], Program]] = {
     "gaussian_process": science.gaussian_process_gradient,
 }
 
-PROGRAMS = TRACED | COMPILED | ARCHITECTURES
+#: Programs that decide what a pass may touch; see `python -m bench.passes`.
+OPEN_QUESTIONS: dict[str, Callable[[Library], Program]] = {
+    "large_arrays": open_questions.large_arrays,
+    "deep_loop_body": open_questions.deep_loop_body,
+    "many_results": open_questions.many_results,
+    "mixed_precision": open_questions.mixed_precision,
+}
 
-__all__ = ["ARCHITECTURES", "COMPILED", "PROGRAMS", "TRACED", "Library", "Program", "normal"]
+PROGRAMS = TRACED | COMPILED | ARCHITECTURES | OPEN_QUESTIONS
+
+__all__ = ["ARCHITECTURES", "COMPILED", "OPEN_QUESTIONS", "PROGRAMS", "TRACED", "Library", "Program", "normal"]

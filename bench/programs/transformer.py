@@ -105,14 +105,19 @@ def gpt_forward(lib: Library, size: Size = Size()) -> Program:
     return _forward(lib, size), (_parameters(size), _text(size))
 
 
-def gpt_gradient(lib: Library, size: Size = Size(), checkpointed: bool = False) -> Program:
+def gpt_loss(lib: Library, size: Size = Size(), checkpointed: bool = False) -> Program:
     forward = _forward(lib, size, checkpointed)
 
     def loss(p: Any, tokens: Any, following: Any) -> Any:
         scores = lib.nn.log_softmax(forward(p, tokens), axis=-1)
         return -lib.numpy.mean(lib.numpy.take_along_axis(scores, following[..., None], axis=-1))
 
-    return lib.top.value_and_grad(loss), (_parameters(size), _text(size), _text(size))
+    return loss, (_parameters(size), _text(size), _text(size))
+
+
+def gpt_gradient(lib: Library, size: Size = Size(), checkpointed: bool = False) -> Program:
+    loss, args = gpt_loss(lib, size, checkpointed)
+    return lib.top.value_and_grad(loss), args
 
 
 def gpt_checkpointed(lib: Library) -> Program:
