@@ -154,11 +154,11 @@ class MLIRContext:
         element = self.element_type(dtype)
         type_ = self.tensor_type(shape, dtype)
         if array.ndim == 0 and shape != ():
-            if kind in "iu" and dtype.itemsize * 8 == _bits(dtype):
-                return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(array)))
-            if kind == "b":
-                return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(array)))
-            if dtype.itemsize == 1 or 0 in shape:
+            if kind == "b" or (kind in "iu" and dtype.itemsize * 8 == _bits(dtype)):
+                if 0 not in shape:
+                    return ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(element, int(array)))
+                array = np.broadcast_to(array, shape)
+            elif dtype.itemsize == 1 or 0 in shape:
                 array = np.broadcast_to(array, shape)
             # Else one element, which MLIR takes for a splat: the whole array is never made.
         if kind in ("b", "0"):

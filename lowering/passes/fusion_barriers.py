@@ -107,13 +107,18 @@ def _chosen(eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]) -
                 size = 0
             elif kind == _IS_CHEAP and size >= _CONE:
                 aval = out.aval
-                if aval.shape and isinstance(aval, ShapedArray) and not aval.extended:
+                if aval.shape and isinstance(aval, ShapedArray) and not aval.extended and _is_wide(aval):
                     if size >= _CONE_OF_LARGE or aval.size * aval.dtype.itemsize < _LARGE:
                         chosen[out] = size
                         size = 0
         for v in eqn.outvars:
             sizes[v] = size
     return chosen, uses
+
+
+def _is_wide(aval: ShapedArray) -> bool:
+    """Floats below 32 bits are converted around every operation; barriers in a transformer of bfloat16 gain nothing."""
+    return aval.dtype.itemsize >= 4 or aval.dtype.kind in "biu"
 
 
 def _mostly_convolutions(eqns: list[JaxprEqn]) -> bool:
