@@ -47,7 +47,7 @@ _FUSIBLE = {
 
 #: Fewest operations that a barrier keeps from being computed again; of arrays beyond the caches, which cost their
 #: traffic, more.
-_CONE, _CONE_OF_LARGE, _LARGE = 16, 32, 1 << 20
+_CONE, _CONE_OF_LARGE, _LARGE = 8, 16, 1 << 20
 #: Least ratio of what kernels would compute together to what they do with barriers.
 _GAIN = 1.5
 #: Programs with more equations are judged without the ratio, whose cost grows with their square.
