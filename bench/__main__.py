@@ -8,6 +8,7 @@ from another interpreter:
     python -m bench --case eager --case dispatch --rounds 7
     python -m bench --python-jax ~/with-jax/bin/python --json results.json
     python -m bench --case compiled                       programs whose compiling and running are judged
+    python -m bench --case functions --all                single calls of the most used functions, and of heavy ones
     python -m bench --module jax                          JAX against itself: how much the machine's noise is worth
 """
 
@@ -39,6 +40,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "compiled": ("gpt_gradient", "per_example", *(n for n in COMPILED if n not in wanted.COMPILED_WELL)),
     "compiled-well": wanted.COMPILED_WELL,
     "architectures": tuple(ARCHITECTURES),
+    "functions": tuple(wanted.FUNCTIONS),
 }
 
 #: Settings that would make the two sides differ. Without PYTHONDONTWRITEBYTECODE both start from compiled bytecode, as
@@ -170,6 +172,9 @@ def main() -> int:
     parser.add_argument("--python-jax", help="the interpreter that has JAX (default: this one)")
     parser.add_argument("--module", default="xtrace", help="what to measure against JAX (default: xtrace)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples as JSON too")
+    parser.add_argument(
+        "--all", action="store_true", help="print a row for each function, not only for those that miss what is wanted"
+    )
     parser.add_argument("--check", action="store_true", help="exit with status 1 when a wanted ratio is missed")
     args = parser.parse_args()
     if args.rounds < 1:
@@ -189,7 +194,7 @@ def main() -> int:
     start = time.perf_counter()
     samples, errors = run(cases, args.rounds, sides)
     rows = report.rows(samples)
-    print(report.table(rows, args.module))
+    print(report.table(rows if args.all else report.summary(rows), args.module))
     for what, error in errors.items():
         print(f"failed: {what}: {error}")
     judged = [row for row in rows if row.met is not None]

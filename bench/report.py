@@ -49,6 +49,12 @@ def rows(samples: Samples) -> list[Row]:
     if growth:
         last = max(i for i, row in enumerate(result) if row.case == "growth")
         result.insert(last + 1, _growth_of_itself(growth))
+    for case in wanted.FUNCTIONS:
+        ratios = [row.ratio for row in result if row.case == case and row.wanted and row.ratio is not None]
+        if ratios:
+            last = max(i for i, row in enumerate(result) if row.case == case)
+            metric, median = f"{len(ratios)} functions, median of ratios", statistics.median(ratios)
+            result.insert(last + 1, Row(case, metric, None, None, median, wanted.FUNCTIONS_MEDIAN.get(case)))
     for metric in ("compile", "run"):
         ratios = [row.ratio for row in result if row.metric == metric and row.case in wanted.COMPILED_WELL]
         if len(ratios) == len(wanted.COMPILED_WELL) and all(ratios):
@@ -56,6 +62,20 @@ def rows(samples: Samples) -> list[Row]:
             limit = wanted.COMPILED_WELL_MEAN if metric == "compile" else None
             result.append(Row("compiled well", f"{metric}, mean of ratios", None, None, mean, limit))
     return result
+
+
+def summary(result: Iterable[Row]) -> list[Row]:
+    """The rows without those of single functions that neither miss what is wanted nor are the highest of their case."""
+    result = list(result)
+    highest: dict[str, float] = {}
+    for row in result:
+        if row.case in wanted.FUNCTIONS and row.met is not None and row.ratio is not None and row.jax is not None:
+            highest[row.case] = max(highest.get(row.case, 0.0), row.ratio)
+    return [
+        row
+        for row in result
+        if row.case not in wanted.FUNCTIONS or not row.met or row.jax is None or row.ratio == highest[row.case]
+    ]
 
 
 def difference(ours: Sequence[np.ndarray], jax: Sequence[np.ndarray]) -> tuple[float, int]:
@@ -100,7 +120,7 @@ def seconds(value: float) -> str:
 def _show(metric: str, value: float | None) -> str:
     """A value in the unit of its metric."""
     if value is None:
-        return "" if "mean of ratios" in metric else "failed"
+        return "" if metric.endswith("of ratios") else "failed"
     if "of itself" in metric:
         return f"{value:.2f}"
     return f"{value / 1024:.1f} KiB" if metric == "memory" else seconds(value)

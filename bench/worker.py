@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench import programs
+from bench import functions, programs
 from bench.programs import Library, chains, classifier
 
 #: Seconds by metric; text where that metric alone failed.
@@ -212,6 +212,65 @@ def growth(lib: Library) -> Measurements:
     )
 
 
+#: How often the functions of a case are gone through.
+_PASSES = 3
+
+#: Calls per traced function: enough that starting and ending a trace count for little.
+_CALLS = 20
+
+
+def lowest(actions: dict[str, Callable[[], Any]], budget: float = 0.15) -> Measurements:
+    """Seconds per run of many short actions, each the lowest of passes over all of them.
+
+    The actions of one process are measured at different times, so that a load from outside falls on some of them only:
+    on few in every pass.
+    """
+    passes = [each({name: partial(repeated, action, budget / _PASSES, 5) for name, action in actions.items()})]
+    working = {name: action for name, action in actions.items() if not isinstance(passes[0][name], str)}
+    for _ in range(_PASSES - 1):
+        passes.append(each({name: partial(repeated, action, budget / _PASSES, 5) for name, action in working.items()}))
+    return {name: min(one[name] for one in passes if name in one) for name in actions}
+
+
+def functions_eager(lib: Library) -> Measurements:
+    """Calls of the most used functions on small arrays, from the second on; and what all the first ones cost."""
+    values = functions.arguments(functions.small(lib))
+    actions = {name: partial(apply, functions.named(lib, name), values) for name, apply in functions.MOST_USED.items()}
+    first = each({name: lambda action=action: once(lambda: wait(action()))[0] for name, action in actions.items()})
+    return lowest(actions) | {
+        "first calls of all": sum(spent for spent in first.values() if not isinstance(spent, str))
+    }
+
+
+def functions_traced(lib: Library) -> Measurements:
+    """What a call of each of the most used functions adds to a trace."""
+    values = functions.small(lib)
+
+    def trace(name: str, apply: functions.Call) -> Any:
+        function = functions.named(lib, name)
+
+        def calls(values: dict[str, Any]) -> Any:
+            tracers = functions.arguments(values)
+            return [apply(function, tracers) for _ in range(_CALLS)]
+
+        return lib.top.make_jaxpr(calls)(values)
+
+    measured = lowest({name: partial(trace, name, apply) for name, apply in functions.MOST_USED.items()})
+    return {name: took if isinstance(took, str) else took / _CALLS for name, took in measured.items()}
+
+
+def functions_run(lib: Library) -> Measurements:
+    """Heavy functions at real sizes, compiled."""
+    values = functions.large(lib)
+
+    def compiled(name: str, apply: functions.Call) -> Callable[[], Any]:
+        function = functions.named(lib, name)
+        jitted = lib.top.jit(lambda values: apply(function, functions.arguments(values)))
+        return lambda: wait(jitted(values))
+
+    return lowest({label: compiled(*heavy) for label, heavy in functions.HEAVY.items()}, budget=0.5)
+
+
 CASES: dict[str, Callable[[Library], Measurements]] = {
     "first_call": first_call,
     "warm_start": first_call,  # the driver sets a compile cache that has the program
@@ -219,6 +278,9 @@ CASES: dict[str, Callable[[Library], Measurements]] = {
     "eager": eager,
     "fresh_jit": fresh_jit,
     "growth": growth,
+    "functions_eager": functions_eager,
+    "functions_traced": functions_traced,
+    "functions_run": functions_run,
     **{name: partial(program, name) for name in programs.PROGRAMS},
 }
 
