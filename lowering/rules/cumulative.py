@@ -3,11 +3,14 @@
 CPU: a loop. Measured on XLA:CPU for float32, milliseconds, loop against reduce_window (which XLA turns into a tree):
 1000x1000 along rows 0.5 and 3.3, along columns 2.5 and 2.5, 100,000 elements 0.3 and 0.4; log-sum-exp of 100,000
 5.0 and 22.6. It costs nothing there to carry the sum in the next wider type, which makes it more exact than a tree.
+Where the elements of one step crowd each other out of the cache, the axis is moved to the front first (1024x1024 along
+rows: 11.7 in place, 3.1 moved, 4.5 by reduce_window; 65536x16: 5.9, 1.6 and 3.4).
 TPU: reduce_window, which its compiler knows. Elsewhere: O(log n) elementwise steps.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,15 +38,40 @@ _WIDER = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32, dtype
 _WIDER[dtypes.complex64] = dtypes.complex128
 
 
+#: Of the cache next to the core: bytes of a line, lines of a set, bytes after which addresses share their set again.
+_LINE, _WAYS, _PERIOD = 64, 8, 4096
+
+
+def _crowded(aval: ShapedArray, axis: int) -> bool:
+    """Whether a step along `axis`, the innermost one, touches more lines than its part of the cache holds.
+
+    The neighbours in a line are for later steps; a line that is thrown out before is read once for each of them.
+    """
+    if math.prod(aval.shape[axis + 1 :]) != 1:
+        return False
+    stride = aval.shape[axis] * aval.dtype.itemsize
+    sets = _PERIOD // max(math.gcd(stride, _PERIOD), _LINE)
+    return aval.size // aval.shape[axis] > sets * _WAYS
+
+
 def _loop(primitive: Primitive) -> Callable[..., Any]:
     """`for i: carry = combine(carry, x[i]); x[i] = carry`: the array is overwritten as it is read."""
 
     def rule(ctx: Body, eqn: Any, x: Any) -> Any:
-        aval = eqn.invars[0].aval
-        axis, reverse = eqn.params["axis"], eqn.params["reverse"]
-        n = aval.shape[axis]
-        if aval.size == 0 or n == 1:
+        aval, axis = eqn.invars[0].aval, eqn.params["axis"]
+        if aval.size == 0 or aval.shape[axis] == 1:
             return x
+        if not _crowded(aval, axis):
+            return loop(ctx, aval, axis, eqn.params["reverse"], x)
+        others = [d for d in range(aval.ndim) if d != axis]
+        order, back = [axis, *others], [d + (d < axis) if d != axis else 0 for d in range(aval.ndim)]
+        moved = aval.update(shape=tuple([aval.shape[d] for d in order]))
+        x = ctx.op("stablehlo.transpose", moved, [x], {"permutation": ctx.mlir.i64_array(order)})
+        x = loop(ctx, moved, 0, eqn.params["reverse"], x)
+        return ctx.op("stablehlo.transpose", aval, [x], {"permutation": ctx.mlir.i64_array(back)})
+
+    def loop(ctx: Body, aval: ShapedArray, axis: int, reverse: bool, x: Any) -> Any:
+        n = aval.shape[axis]
         wide = aval.dtype
         if primitive in (cum.cumsum_p, cum.cumprod_p):
             wide = _WIDER.get(aval.dtype, aval.dtype)

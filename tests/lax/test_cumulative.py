@@ -40,6 +40,16 @@ def test_values(function, shape, axis, reverse):
     np.testing.assert_allclose(in_steps, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("function", [lax.cumsum, lax.cummax, lax.cumlogsumexp])
+@pytest.mark.parametrize("shape, axis", [((40, 1024), 1), ((2, 300, 16, 1), 2), ((1100, 3), 1)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_many_rows_are_moved_to_the_front(function, shape, axis, reverse):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    compiled = xt.jit(lambda x: function(x, axis, reverse))
+    assert "stablehlo.transpose" in compiled.lower(x).as_text()
+    np.testing.assert_allclose(compiled(x), reference(function, x, axis, reverse), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("function", NUMPY)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_derivatives_against_differences(function, reverse):

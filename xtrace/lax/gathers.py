@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import functools
+import math
 from collections.abc import Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -235,6 +237,7 @@ def gather(
     )
 
 
+@functools.cache  # also so that NaN is one object: as a parameter, it equals itself only
 def default_fill(dtype: Any) -> Any:
     """What a gather in mode "fill" returns out of bounds unless it is told something else."""
     kind = dtypes.kind(dtype)
@@ -242,7 +245,7 @@ def default_fill(dtype: Any) -> Any:
         stored = getattr(dtype, "physical_dtype", None)
         return 0 if stored is None else default_fill(stored)
     if kind in "fc":
-        return float("nan")
+        return math.nan
     if kind == "i":
         return int(dtypes.iinfo(dtype).min)
     if kind == "u":

@@ -11,6 +11,8 @@ from xtrace import lax
 from xtrace.core import dtypes
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
+from xtrace.lax import gathers, shapes, slicing
+from xtrace.lax.gathers import GatherScatterMode
 from xtrace.numpy import indexing
 from xtrace.numpy.arguments import as_array, canonical_axis
 from xtrace.numpy.positions import concrete, is_nonzero, nonzero
@@ -75,6 +77,13 @@ def take(
         if not dtypes.is_integer(indices.dtype):
             raise TypeError(f"take: indices must be integers, got {indices.dtype}. Round and cast them: .astype(int)")
     x, axis = _flat_if_none(x, axis)
+    if mode != "wrap" and not isinstance(indices, int) and x.size and indices.aval.shape:
+        parsed = GatherScatterMode.from_any(mode)
+        if parsed is not GatherScatterMode.FILL_OR_DROP:
+            fill_value = None
+        elif fill_value is not None and not isinstance(fill_value, (int, float, complex, np.generic)):
+            fill_value = np.asarray(fill_value)[()]
+        return _slices_at(x, indices, axis, parsed, fill_value, bool(unique_indices), bool(indices_are_sorted))
     flags = {"unique_indices": unique_indices, "indices_are_sorted": indices_are_sorted}
     before = (slice(None),) * axis
     if mode == "wrap":
@@ -86,6 +95,43 @@ def take(
     if mode == "clip":
         return indexing.read(x, (*before, indices), mode="clip", wrap_negative_indices=False, **flags)
     return indexing.read(x, (*before, indices), mode=mode or "fill", fill_value=fill_value, **flags)
+
+
+#: (shape, rank of the indices, axis) -> gather's numbers and slice sizes, and the dimensions of the index vectors.
+_numbers: dict[Any, Any] = {}
+
+
+@composite(static_argnames=("axis", "mode", "fill_value", "unique", "is_sorted"))
+def _slices_at(x: Any, indices: Any, axis: int, mode: Any, fill_value: Any, unique: bool, is_sorted: bool) -> Any:
+    """The usual way: what `indexing` emits for an index array along one axis, without looking for anything else."""
+    shape, aval = x.aval.shape, indices.aval
+    if aval.weak_type:
+        indices = shapes.convert(indices, aval.dtype, False)
+    if mode is not GatherScatterMode.CLIP:
+        indices = slicing.nonnegative(indices, shape[axis])
+    key = (shape, aval.ndim, axis)
+    found = _numbers.get(key)
+    if found is None:
+        if len(_numbers) > 4096:
+            _numbers.clear()
+        batch = aval.ndim
+        offset = (*range(axis), *range(axis + batch, len(shape) - 1 + batch))
+        sizes = (*shape[:axis], 1, *shape[axis + 1 :])
+        found = _numbers[key] = lax.GatherDimensionNumbers(offset, (axis,), (axis,)), sizes, tuple(range(batch))
+    numbers, sizes, dims = found
+    column = shapes.broadcast_in_dim_p.bind(indices, shape=(*aval.shape, 1), broadcast_dimensions=dims, sharding=None)
+    if fill_value is None and mode is GatherScatterMode.FILL_OR_DROP:
+        fill_value = gathers.default_fill(x.aval.dtype)
+    return gathers.gather_p.bind(
+        x,
+        column,
+        dimension_numbers=numbers,
+        slice_sizes=sizes,
+        unique_indices=unique,
+        indices_are_sorted=is_sorted,
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
 @composite(static_argnames=("size",))
