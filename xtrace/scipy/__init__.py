@@ -15,6 +15,7 @@ _SUBMODULES = (
     "optimize",
     "signal",
     "sparse",
+    "spatial",
     "special",
     "stats",
 )
