@@ -49,6 +49,16 @@ ABSENT: dict[str, dict[str, str]] = {
         _IMPLEMENTATION,
     ),
     "jax.interpreters.xla": {"Backend": _IMPLEMENTATION, "canonicalize_dtype_handlers": _IMPLEMENTATION},
+    "jax.lax": {
+        **dict.fromkeys(
+            "after_all after_all_p create_token create_token_p".split(), "tokens are values of lowered programs only"
+        ),
+        "composite": "operations with a decomposition are not there yet",
+        "dce_sink": "callbacks keep what has no other use",
+        "psum_scatter_start": _SHARDED,
+        "scaled_dot": "dots of block-scaled narrow floats are not there yet",
+        **dict.fromkeys("stage stage_p".split(), _IMPLEMENTATION),
+    },
     "jax.nn": dict.fromkeys(
         "get_scaled_dot_general_config scaled_dot_general scaled_matmul".split(),
         "dots of block-scaled narrow floats are not there yet",
@@ -57,6 +67,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "ProfileSession": "recordings are begun by start_trace and trace",
         "export_profile_data": "recordings are written by stop_trace",
     },
+    "jax.scipy.spatial.transform": dict.fromkeys("Rotation Slerp".split(), "rotations are not there yet"),
     "jax.sharding": {
         **dict.fromkeys("ManualAxisType auto_axes explicit_axes".split(), _SHARDED),
         "no_collectives": _IMPLEMENTATION,
@@ -74,4 +85,10 @@ OTHER_PARAMETERS = {
     "jax.extend.core.unmapped_aval",
     "jax.interpreters.ad.instantiate_zeros",
     "jax.interpreters.ad.jvp",
+    "jax.lax.random_gamma_grad",
+    # By position alone, as NumPy's.
+    "jax.numpy.fmax",
+    "jax.numpy.fmin",
+    "jax.numpy.i0",
+    "jax.numpy.trunc",
 }

@@ -56,6 +56,7 @@ EXEMPT: dict[str, str] = {
         "between the elements of a named axis; tested in tests/lax/test_collectives.py",
     ),
     "lax.broadcast_shapes": "of shapes, not arrays; tested in tests/lax/test_slicing.py",
+    "lax.shape_as_value": "of shapes, not arrays; tested in its example",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }
 

@@ -67,9 +67,9 @@ _MODULES: dict[str, str] = {
     ),
     "selection": "clamp clamp_p select select_n select_n_p",
     "shapes": (
-        "broadcast broadcast_in_dim broadcast_in_dim_p broadcast_shapes broadcast_to_rank collapse "
-        "convert_element_type convert_element_type_p expand_dims full reshape reshape_p rev rev_p squeeze "
-        "squeeze_p tile tile_p transpose transpose_p"
+        "broadcast broadcast_in_dim broadcast_in_dim_p broadcast_like broadcast_shapes broadcast_to_rank collapse "
+        "convert_element_type convert_element_type_p expand_dims full reshape reshape_p rev rev_p "
+        "shape_as_value squeeze squeeze_p tile tile_p transpose transpose_p"
     ),
     "slicing": (
         "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p dynamic_update_index_in_dim "

@@ -131,6 +131,45 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     )
 
 
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` repeated to the shape of another array, aligned at the trailing dimensions as NumPy aligns them.
+
+    Args:
+      arr: the array to repeat; each dimension has the size of the other array's, or 1.
+      like_arr: the array whose shape is wanted, of at least as many dimensions. Its dtype and values do not matter.
+
+    Returns:
+      An array of the shape of `like_arr` and the dtype of `arr`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.broadcast_like(xt.numpy.array([1, 2]), xt.numpy.zeros((3, 2))).shape
+      (3, 2)
+    """
+    shape, wanted = shaped(arr).shape, shaped(like_arr).shape
+    if len(shape) > len(wanted) or any(d not in (1, w) for d, w in zip(shape[::-1], wanted[::-1], strict=False)):
+        raise ValueError(f"broadcast_like: arr of shape {shape} can't be repeated to the shape {wanted} of like_arr")
+    kept = [i for i, d in enumerate(shape) if d == wanted[len(wanted) - len(shape) + i]]
+    dropped = [i for i in range(len(shape)) if i not in kept]
+    if dropped:
+        arr = squeeze(arr, dropped)
+    return broadcast_in_dim(arr, wanted, [len(wanted) - len(shape) + i for i in kept])
+
+
+def shape_as_value(shape: Sequence[int]) -> np.ndarray:
+    """A shape as the int32 array of its sizes.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.shape_as_value((2, 3))
+      array([2, 3], dtype=int32)
+    """
+    return np.asarray(canonical_shape(shape), np.int32)
+
+
 def broadcast_to_rank(x: Any, rank: int) -> Any:
     """`x` with leading dimensions of size 1, so that it has `rank` dimensions."""
     ndim = shaped(x).ndim
