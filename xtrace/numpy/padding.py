@@ -56,12 +56,12 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         raise NotImplementedError(
             f"Unimplemented padding mode {mode!r} for numpy.pad. The modes are {', '.join(_SETTINGS)}."
         )
-    unknown = set(kwargs) - set(settings)
+    unknown = set(kwargs) - set(settings) if kwargs else None
     if unknown:
         takes = f"it takes {', '.join(settings)}" if settings else "it takes none"
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}; {takes}")
-    for i, pair in enumerate(widths):
-        if mode in _COPIES and x.aval.shape[i] == 0 and sum(pair):
+    for i, pair in enumerate(widths if mode in _COPIES else ()):
+        if x.aval.shape[i] == 0 and sum(pair):
             raise ValueError(f"Cannot apply {mode!r} padding to empty axis {i} of an array of shape {x.aval.shape}")
     if mode == "constant" or mode == "empty":
         return _constant(x, kwargs.get("constant_values", 0), widths=widths)
@@ -101,22 +101,21 @@ def _pairs_shape_ok(shape: tuple[int, ...], ndim: int) -> bool:
 
 
 def _widths(pad_width: Any, ndim: int) -> Widths:
+    if type(pad_width) is int and pad_width >= 0:
+        return ((pad_width, pad_width),) * ndim
     if isinstance(pad_width, dict):
         rows = [(0, 0)] * ndim
         for axis, pair in pad_width.items():
             rows[canonical_axes(axis, ndim)[0]] = pair if isinstance(pair, tuple) else (pair, pair)
         pad_width = rows
-    if type(pad_width) is int:
+    try:
         given = np.asarray(pad_width)
-    else:
-        try:
-            given = np.asarray(pad_width)
-        except errors.TracerArrayConversionError:
-            raise errors.ConcretizationTypeError(
-                _first_tracer(pad_width), "pad_width of pad decides about the result's shape.", wanted="int"
-            ) from None
-        except ValueError:
-            raise TypeError(f"`pad_width` entries must be the same shape: {pad_width}") from None
+    except errors.TracerArrayConversionError:
+        raise errors.ConcretizationTypeError(
+            _first_tracer(pad_width), "pad_width of pad decides about the result's shape.", wanted="int"
+        ) from None
+    except ValueError:
+        raise TypeError(f"`pad_width` entries must be the same shape: {pad_width}") from None
     if given.size and given.dtype.kind not in "iu" or given.dtype.kind == "b":
         raise TypeError(f"`pad_width` must be of integral type, got {pad_width!r}.")
     if not _pairs_shape_ok(given.shape, ndim):
@@ -202,9 +201,9 @@ def _extend(x: Any, axis: int, before: Any, after: Any) -> Any:
 
 @composite(static_argnames=("widths",))
 def _constant(x: Any, values: Any, widths: Widths) -> Any:
-    value = _per_end("constant_values", values, x.ndim, x.dtype)
     if not isinstance(values, (tuple, list)) and not shaped(values).shape:
-        return lax.pad(x, value(0, 0), [(a, b, 0) for a, b in widths])
+        return lax.pad(x, _scalar(values, x.dtype), [(a, b, 0) for a, b in widths])
+    value = _per_end("constant_values", values, x.ndim, x.dtype)
     for axis, pair in enumerate(widths):
         for end in (0, 1):
             if pair[end]:

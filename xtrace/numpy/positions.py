@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from xtrace import lax
 from xtrace.core import dtypes, errors
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
+from xtrace.lax.gathers import GatherScatterMode, gather_p
 from xtrace.numpy.arguments import as_array, canonical_shape
 from xtrace.numpy.scalars import weak_scalar
 from xtrace.runtime import transfers
@@ -410,21 +412,33 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return _diagonal(x, operator.index(offset), one, two)
 
 
+@functools.lru_cache(1024)
+def _diagonal_numbers(shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> tuple[Any, ...]:
+    """How long a diagonal is, the shape of the other dimensions, where it starts, and gather's numbers and sizes."""
+    rows, columns = shape[axis1], shape[axis2]
+    n = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    rest = tuple([s for d, s in enumerate(shape) if d not in (axis1, axis2)])
+    numbers = lax.GatherDimensionNumbers(tuple(range(len(rest))), tuple(sorted((axis1, axis2))), (axis1, axis2))
+    sizes = tuple([1 if d in (axis1, axis2) else s for d, s in enumerate(shape)])
+    return n, rest, (max(-offset, 0), max(offset, 0)), numbers, sizes
+
+
 @composite(static_argnames=("offset", "axis1", "axis2"))
 def _diagonal(x: Any, offset: int, axis1: int, axis2: int) -> Any:
-    rows, columns = x.shape[axis1], x.shape[axis2]
-    n = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    rest = [d for d in range(x.ndim) if d not in (axis1, axis2)]
-    shape = tuple([x.shape[d] for d in rest])
-    if not n or 0 in shape:
-        return lax.full((*shape, n), np.zeros((), x.dtype)[()])
+    n, rest, starts, numbers, sizes = _diagonal_numbers(x.shape, offset, axis1, axis2)
+    if not n or 0 in rest:
+        return lax.full((*rest, n), np.zeros((), x.dtype)[()])
     i = lax.iota(np.dtype("int32"), n)
-    i, j = [lax.add(i, np.int32(start)) if start else i for start in (max(-offset, 0), max(offset, 0))]
-    vectors = lax.stack([i, j], axis=1)
-    numbers = lax.GatherDimensionNumbers(tuple(range(len(rest))), tuple(sorted((axis1, axis2))), (axis1, axis2))
-    sizes = [1 if d in (axis1, axis2) else s for d, s in enumerate(x.shape)]
-    return lax.gather(
-        x, vectors, numbers, sizes, unique_indices=True, indices_are_sorted=True, mode="promise_in_bounds"
+    vectors = lax.stack([lax.add(i, np.int32(start)) if start else i for start in starts], axis=1)
+    return gather_p.bind(
+        x,
+        vectors,
+        dimension_numbers=numbers,
+        slice_sizes=sizes,
+        unique_indices=True,
+        indices_are_sorted=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
     )
 
 

@@ -441,6 +441,8 @@ def computation_dtype(dtype: Any) -> Any:
 
 
 def _count(shape: tuple[int, ...], axis: Any) -> int:
+    if type(axis) is int:
+        return shape[axis]
     names, axis = split_axes(axis)
     count = math.prod([shape[i] for i in reduction_axes(axis, len(shape))])
     return count * axes_size(names, "a reduction") if names else count
@@ -485,7 +487,7 @@ def mean(
         count = el.scalar_like(total, _count(aval.shape, axis))
     else:
         count = _masked_count(a, axis, used, keepdims, where)
-    return shapes.convert(el.div(total, count), result, False)
+    return shapes.convert(el.div_p.bind(total, count), result, False)
 
 
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))

@@ -15,7 +15,9 @@ from xtrace.core.primitive import shaped
 from xtrace.core.trace import current
 from xtrace.lax import random_bits
 from xtrace.random.key_array import PRNGKeyArray
-from xtrace.runtime.jaxlib_api import ArrayImpl
+from xtrace.runtime.jaxlib_api import ArrayImpl, trace_context
+from xtrace.transforms import replay
+from xtrace.transforms.staging import StagedTracer, StagingTrace
 
 # -- keys ------------------------------------------------------------------------------------------------------------
 
@@ -105,25 +107,26 @@ class Sampler:
     """A function of a single typed key and arrays, with static parameters by keyword, as a composite.
 
     Outside any trace it runs as one compiled program on the words of the key, so that jaxlib's C++ call path sees
-    plain arrays; inside it inlines.
+    plain arrays; inside it inlines, and what it inlined is kept, to be copied at the next call of the same types.
     """
 
-    __slots__ = ("fun", "run", "static", "__wrapped__", "__name__")
+    __slots__ = ("fun", "run", "static", "stretches", "__wrapped__", "__name__")
 
     def __init__(self, fun: Callable[..., Any], static: Sequence[str]) -> None:
         self.fun = self.__wrapped__ = fun
         self.__name__ = fun.__name__
         self.static = (*static, "impl")
         self.run: Callable[..., Any] | None = None
+        self.stretches: dict[Any, replay.Stretch] = {}
 
     def __call__(self, name: str, key: Any, *args: Any, **static: Any) -> Any:
         if current.trace is not None:
             if current.position is not None:
-                return self.fun(as_key(name, key)[0], *args, **static)
+                return self.inline(as_key(name, key)[0], args, static)
             # All operations have the caller's line: it is searched once.
             current.position = source.here(2)
             try:
-                return self.fun(as_key(name, key)[0], *args, **static)
+                return self.inline(as_key(name, key)[0], args, static)
             finally:
                 current.position = None
         words, impl, _ = words_of(name, key)
@@ -131,6 +134,34 @@ class Sampler:
         if run is None:
             run = self.run = self.compile()
         return run(words, *args, impl=impl, **static)
+
+    def inline(self, key: Any, args: tuple[Any, ...], static: dict[str, Any]) -> Any:
+        """The call under a trace."""
+        trace = current.trace
+        if type(trace) is not StagingTrace or type(key) is not StagedTracer or key._trace is not trace:
+            return self.fun(key, *args, **static)
+        inputs = [key._var]
+        described: list[Any] = [key.aval]
+        for x in args:
+            if type(x) is StagedTracer and x._trace is trace:
+                inputs.append(x._var)
+                described.append(x.aval)
+            elif type(x) is float or type(x) is int:
+                described.append((type(x), x or repr(x)))  # -0.0 is not 0.0
+            else:
+                return self.fun(key, *args, **static)
+        sort = (*described, *static.values(), trace_context())
+        kept = self.stretches.get(sort)
+        if kept is not None:
+            return kept.record(trace, inputs, current.position)
+        start = len(trace.eqns)
+        out = self.fun(key, *args, **static)
+        found = replay.stretch(trace, start, inputs, out)
+        if found is not None:
+            if len(self.stretches) > 1024:
+                self.stretches.clear()
+            self.stretches[sort] = found
+        return out
 
     def compile(self) -> Callable[..., Any]:
         fun = self.fun
