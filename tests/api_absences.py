@@ -59,10 +59,6 @@ ABSENT: dict[str, dict[str, str]] = {
         "scaled_dot": "dots of block-scaled narrow floats are not there yet",
         **dict.fromkeys("stage stage_p".split(), _IMPLEMENTATION),
     },
-    "jax.nn": dict.fromkeys(
-        "get_scaled_dot_general_config scaled_dot_general scaled_matmul".split(),
-        "dots of block-scaled narrow floats are not there yet",
-    ),
     "jax.profiler": {
         "ProfileSession": "recordings are begun by start_trace and trace",
         "export_profile_data": "recordings are written by stop_trace",

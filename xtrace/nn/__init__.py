@@ -15,6 +15,7 @@ _MODULES: dict[str, str] = {
         "selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus swish tanh"
     ),
     "attention": "dot_product_attention",
+    "block_scaling": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
     "encoding": "one_hot",
     "normalization": "log1mexp log_softmax logmeanexp logsumexp softmax standardize",
 }

