@@ -53,7 +53,6 @@ ABSENT: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             "after_all after_all_p create_token create_token_p".split(), "tokens are values of lowered programs only"
         ),
-        "composite": "operations with a decomposition are not there yet",
         "dce_sink": "callbacks keep what has no other use",
         "psum_scatter_start": _SHARDED,
         "scaled_dot": "dots of block-scaled narrow floats are not there yet",

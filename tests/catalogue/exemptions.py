@@ -61,6 +61,7 @@ EXEMPT: dict[str, str] = {
         [f"nn.{name}" for name in "get_scaled_dot_general_config scaled_dot_general scaled_matmul".split()],
         "quantizing takes whole blocks, and its derivative is not the limit; tested in tests/nn/test_block_scaling.py",
     ),
+    "lax.composite": "a maker of functions; tested in tests/lax/test_composites.py",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }
 
@@ -89,5 +90,6 @@ EXEMPT_PRIMITIVES: dict[str, str] = {
         ["select_and_gather_add", "select_and_scatter", "select_and_scatter_add"],
         "derivatives of reductions over windows; tested in tests/lax/test_windows.py",
     ),
+    "composite": "tested in tests/lax/test_composites.py",
     "copy": "bound by numpy.array and numpy.copy; tested in tests/lax/test_identities.py",
 }

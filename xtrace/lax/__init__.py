@@ -19,6 +19,7 @@ _MODULES: dict[str, str] = {
         "ppermute ppermute_p pshuffle psum psum_p"
     ),
     "comparisons": "eq ge gt is_finite le lt ne",
+    "composites": "composite",
     "control_flow.associative": "associative_scan",
     "control_flow.conditionals": "cond cond_p switch",
     "control_flow.loops": "fori_loop while_loop while_p",
