@@ -55,14 +55,12 @@ ABSENT: dict[str, dict[str, str]] = {
         ),
         "dce_sink": "callbacks keep what has no other use",
         "psum_scatter_start": _SHARDED,
-        "scaled_dot": "dots of block-scaled narrow floats are not there yet",
         **dict.fromkeys("stage stage_p".split(), _IMPLEMENTATION),
     },
     "jax.profiler": {
         "ProfileSession": "recordings are begun by start_trace and trace",
         "export_profile_data": "recordings are written by stop_trace",
     },
-    "jax.scipy.spatial.transform": dict.fromkeys("Rotation Slerp".split(), "rotations are not there yet"),
     "jax.sharding": {
         **dict.fromkeys("ManualAxisType auto_axes explicit_axes".split(), _SHARDED),
         "no_collectives": _IMPLEMENTATION,

@@ -62,6 +62,7 @@ EXEMPT: dict[str, str] = {
         "quantizing takes whole blocks, and its derivative is not the limit; tested in tests/nn/test_block_scaling.py",
     ),
     "lax.composite": "a maker of functions; tested in tests/lax/test_composites.py",
+    "lax.scaled_dot": "it rounds to bfloat16; tested in tests/lax/test_scaled_dots.py",
     "lax.empty": "its values are not specified; tested in tests/lax/test_creation.py",
 }
 

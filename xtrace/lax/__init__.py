@@ -78,6 +78,7 @@ _MODULES: dict[str, str] = {
         "slice_p"
     ),
     "sorting": "sort sort_key_val sort_p top_k top_k_p",
+    "scaled_dots": "scaled_dot",
     "special": (
         "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p"
     ),
