@@ -659,6 +659,16 @@ def _():
     return True
 
 
+# -- integers ----------------------------------------------------------------------------------------------------
+
+
+@case("integers divided by 0 are 0, as in NumPy", [[0] * 5] * 4)
+def _():
+    signed, unsigned = xnp.arange(-2, 3), xnp.arange(5, dtype=xnp.uint8)
+    zeros = xnp.zeros(5, xnp.int32)
+    return [signed // zeros, signed // 0, xt.jit(xnp.floor_divide)(unsigned, zeros), xnp.divmod(signed, zeros)[0]]
+
+
 # -- random numbers ----------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,18 @@ def _floor_divide_signed(x: Any, y: Any) -> Any:
     )
 
 
+def _none_by_zero(quotient: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Division of integers with 0, as NumPy has it, where the divisor is 0."""
+
+    def divide(x: Any, y: Any) -> Any:
+        whole = quotient(x, y)
+        if isinstance(y, (int, np.integer)) and y != 0:  # written in the program: most divisors are
+            return whole
+        return pick(lax.eq(y, weak_scalar(0, y)), weak_scalar(0, whole), whole)
+
+    return divide
+
+
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Python's divmod for floats."""
     rest = lax.rem(x, y)
@@ -65,11 +77,11 @@ BINARY: dict[str, Binary] = {
     "floor_divide": Binary(
         "floor_divide",
         None,
-        "x / y rounded down; what integers divided by 0 give has no meaning.",
+        "x / y rounded down; 0 for integers divided by 0.",
         "numeric",
         {
-            "i": _floor_divide_signed,
-            "u": lax.div,
+            "i": _none_by_zero(_floor_divide_signed),
+            "u": _none_by_zero(lax.div),
             "f": lambda x, y: _float_divmod(x, y)[0],
             "c": refuse_complex("floor_divide"),
         },
