@@ -58,6 +58,7 @@ _TOP_MODULES = {
     "xtrace.api.visualizing": "top",
     "xtrace.experimental.ode": "top",
     "xtrace.experimental.pjit": "top",
+    "xtrace.experimental.serialize_executable": "top",
     "xtrace.extend.backend": "top",
     "xtrace.extend.random": "top",
 }

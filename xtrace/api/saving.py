@@ -117,6 +117,14 @@ def from_bytes(data: bytes, devices: Sequence[Any] | None = None, origin: str = 
     return LoadedCompiled(header, payloads, placement)
 
 
+def device_count(data: bytes) -> int:
+    """How many devices a saved program runs on. Raises ValueError: the data is damaged."""
+    try:
+        return int(container.unpack(_KIND, data)[0]["devices"])
+    except container.ContainerError as error:
+        raise ValueError(f"the program can't be loaded: {error}") from None
+
+
 def _placement(header: dict[str, Any], devices: tuple[Any, ...]) -> Placement:
     if header["mesh"] is None:
         return Placement(devices, shardings.single_device_sharding(devices[0]), header["committed"])
