@@ -22,11 +22,11 @@ def _avals(
     x: ShapedArray,
     *,
     k: int,
-    reduction_dimension: int,
-    recall_target: float,
     is_max_k: bool,
-    reduction_input_size_override: int,
+    recall_target: float,
     aggregate_to_topk: bool,
+    reduction_dimension: int,
+    reduction_input_size_override: int,
 ) -> list[ShapedArray]:
     if k <= 0:
         raise ValueError(f"k must be positive, got {k}")

@@ -42,14 +42,14 @@ class ufunc(functools.partial):  # noqa: N801  (NumPy's name)
         nin: int,
         nout: int,
         *,
-        name: str | None = None,
-        nargs: int | None = None,
         identity: Any = None,
-        call: Callable[..., Any] | None = None,
-        reduce: Callable[..., Any] | None = None,
-        accumulate: Callable[..., Any] | None = None,
+        nargs: int | None = None,
+        name: str | None = None,
         at: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        call: Callable[..., Any] | None = None,
         reduceat: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
     ) -> ufunc:
         self = super().__new__(cls, _vectorized(func) if call is None else call)
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "ufunc")
