@@ -1,7 +1,8 @@
 """Measure the forms in which products can be lowered for the CPU: python -m bench.dot_forms [GROUP ...]
 
 For every product of the sweep: seconds to compile and to run each form, the forms taking turns, as medians. The forms
-are those of lowering/rules/dot_forms.py, whose choice rests on this table; `chosen` is what it chooses now.
+are those of lowering/rules/dot_forms.py, whose choice rests on this table; `chosen` is what it chooses now. `by rows`
+is none of them: the left operand is copied first, so that it is contracted over its last dimensions.
 """
 
 from __future__ import annotations
@@ -105,7 +106,31 @@ def _transposed() -> Iterator[Case]:
         yield "mk,kn", (n, n), (n, n), _MATRIX
 
 
+def _weights() -> Iterator[Case]:
+    """Gradients of a dense layer's weight: the left matrix is contracted over its first dimension."""
+    for k, m, n in (
+        (16, 16, 16),
+        (64, 64, 64),
+        (64, 64, 256),
+        (64, 256, 64),
+        (64, 512, 8),
+        (64, 512, 1),
+        (64, 512, 512),
+        (4, 512, 512),
+        (16, 784, 256),
+        (512, 512, 512),
+        (2048, 256, 256),
+        (4096, 64, 16),
+    ):
+        yield "km,kn", (k, m), (k, n), (((0,), (0,)), ((), ()))
+    for b, t, d, e in ((2, 32, 64, 64), (2, 32, 64, 256), (2, 32, 512, 512), (8, 128, 512, 512)):
+        yield "btd,bte", (b, t, d), (b, t, e), (((0, 1), (0, 1)), ((), ()))
+    for b, k, m, n in ((8, 32, 16, 32), (8, 32, 32, 16), (8, 128, 64, 128), (64, 8, 8, 8), (4, 256, 256, 256)):
+        yield "bkm,bkn", (b, k, m), (b, k, n), (((1,), (1,)), ((0,), (0,)))
+
+
 GROUPS = {
+    "weights": _weights,
     "outer": _outer,
     "short": _short,
     "vectors": _vectors,
@@ -126,6 +151,17 @@ def _values(shape: tuple[int, ...], dtype: str, seed: int) -> Any:
     return xt.device_put(values.astype(xt.numpy.dtype(dtype)))
 
 
+def _by_rows(x: Any, y: Any, numbers: Any) -> Any:
+    """The product, its left operand copied into the order batch, free, contracted."""
+    import xtrace as xt
+
+    (lc, rc), (lb, rb) = numbers
+    free = [d for d in range(x.ndim) if d not in lc and d not in lb]
+    moved = xt.lax.optimization_barrier(xt.lax.transpose(x, (*lb, *free, *lc)))
+    contracted, batch = tuple(range(x.ndim - len(lc), x.ndim)), tuple(range(len(lb)))
+    return xt.lax.dot_general(moved, y, ((contracted, rc), (batch, rb)))
+
+
 def measure(case: Case, dtype: str, forms: list[str], rounds: int) -> dict[str, tuple[float, float]]:
     """Seconds to compile and to run, by form; `chosen` is the lowering's own choice."""
     import xtrace as xt
@@ -135,8 +171,9 @@ def measure(case: Case, dtype: str, forms: list[str], rounds: int) -> dict[str, 
     args = (_values(left, dtype, 0), _values(right, dtype, 1))
     programs, compiled, ran = {}, {}, {form: [] for form in forms}
     for form in forms:
-        with dot_forms.forced(form) if form != "chosen" else nullcontext():
-            lowered = xt.jit(lambda x, y: xt.lax.dot_general(x, y, numbers)).lower(*args)
+        product = _by_rows if form == "by rows" else xt.lax.dot_general
+        with dot_forms.forced(form) if form in ("dot", *dot_forms.FORMS) else nullcontext():
+            lowered = xt.jit(lambda x, y, product=product: product(x, y, numbers)).lower(*args)
         start = time.perf_counter()
         programs[form] = lowered.compile()
         compiled[form] = time.perf_counter() - start
@@ -158,14 +195,14 @@ def main() -> None:
     )
     parser.add_argument("group", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
     parser.add_argument("--dtype", action="append", help="float32 by default; repeat for more")
-    parser.add_argument("--form", action="append", help="dot, outer, sum, matrices, chosen; all by default")
+    parser.add_argument("--form", action="append", help="dot, outer, sum, matrices, by rows, chosen; all by default")
     parser.add_argument("--rounds", type=int, default=7, help="turns that each form takes (default: 7)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the seconds as JSON too")
     args = parser.parse_args()
     import xtrace as xt
 
     xt.config.update("jax_enable_x64", True)
-    forms = args.form or ["dot", "outer", "sum", "matrices", "chosen"]
+    forms = args.form or ["dot", "outer", "sum", "matrices", "by rows", "chosen"]
     record = []
     print(f"{'product':38} {'dtype':9} " + "  ".join(f"{form:>10} run, compile" for form in forms))
     for group in args.group or GROUPS:

@@ -1,7 +1,8 @@
 """What passes do to programs on this machine: python -m bench.passes [PROGRAM ...] [--passes CHOICE ...] [--cone N ...]
 
 Compiles each program with each choice of passes (words of the flag `passes`) and runs them in turn; prints compile and
-run time against those of the first choice. With --cone, fusion barriers are measured at other thresholds too.
+run time against those of the first choice, and the processor's time for a run, which other processes disturb least.
+With --cone, fusion barriers are measured at other thresholds too.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def _prepared(name: str, choice: str) -> tuple[float, float, Any, Any]:
     return lower, time.process_time() - start, compiled, xt.device_put(args)
 
 
-def measure(name: str, choices: list[tuple[str, int | None]], rounds: int) -> list[tuple[float, float, float]]:
-    """Seconds to lower, to compile and to run the program `name`, for each choice of passes and threshold."""
+def measure(name: str, choices: list[tuple[str, int | None]], rounds: int) -> list[tuple[float, float, float, float]]:
+    """Seconds to lower, to compile, to run, and of processor to run, for each choice of passes and threshold."""
     from xtrace.lowering.passes import fusion_barriers
 
     usual = (fusion_barriers._CONE, fusion_barriers._CONE_OF_LARGE)
@@ -40,17 +41,17 @@ def measure(name: str, choices: list[tuple[str, int | None]], rounds: int) -> li
         fusion_barriers._CONE, fusion_barriers._CONE_OF_LARGE = usual if cone is None else (cone, 2 * cone)
         prepared.append(_prepared(name, choice))
     fusion_barriers._CONE, fusion_barriers._CONE_OF_LARGE = usual
-    ran: list[list[float]] = [[] for _ in choices]
+    ran: list[list[tuple[float, float]]] = [[] for _ in choices]
     for _, _, compiled, args in prepared:
         wait(compiled(*args))
     for _ in range(rounds):
         for taken, (_, _, compiled, args) in zip(ran, prepared):
-            start, count = time.perf_counter(), 0
+            start, processor, count = time.perf_counter(), time.process_time(), 0
             while count < 2 or time.perf_counter() - start < 0.02:
                 wait(compiled(*args))
                 count += 1
-            taken.append((time.perf_counter() - start) / count)
-    return [(p[0], p[1], statistics.median(taken)) for p, taken in zip(prepared, ran)]
+            taken.append(((time.perf_counter() - start) / count, (time.process_time() - processor) / count))
+    return [(p[0], p[1], *map(statistics.median, zip(*taken))) for p, taken in zip(prepared, ran)]
 
 
 def main() -> None:
@@ -64,16 +65,17 @@ def main() -> None:
         (c, None) for c in options.passes or ["none", "-fusion_barriers", "default"]
     ]
     choices += [("default", cone) for cone in options.cone or ()]
-    header = f"{'program':20} {'passes':24} {'lower':>9} {'compile':>9} {'run':>9} {'compile':>8} {'run':>6}"
+    header = f"{'program':20} {'passes':24} {'lower':>9} {'compile':>9} {'run':>9}"
+    header += f" {'compile':>8} {'run':>6} {'processor':>9}"
     print(header, "-" * len(header), sep="\n", flush=True)
     for name in options.programs or PROGRAMS:
         found = measure(name, choices, options.rounds)
-        _, first_compile, first_run = found[0]
-        for (choice, cone), (lower, compile_, run) in zip(choices, found):
+        _, first_compile, first_run, first_processor = found[0]
+        for (choice, cone), (lower, compile_, run, processor) in zip(choices, found):
             label = choice if cone is None else f"{choice}, cone {cone}"
             print(
                 f"{name:20} {label:24} {lower * 1e3:6.1f} ms {compile_:7.2f} s {run * 1e3:6.2f} ms "
-                f"{compile_ / first_compile:8.2f} {run / first_run:6.2f}",
+                f"{compile_ / first_compile:8.2f} {run / first_run:6.2f} {processor / first_processor:9.2f}",
                 flush=True,
             )
 
