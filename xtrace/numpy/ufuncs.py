@@ -79,11 +79,22 @@ def unary(
             if run is None:
                 run = _compiled_at_first_call(name, general)
             return run(x)
+        if type(x) is not StagedTracer:
+            return general(x)
+        aval = x.aval
+        if not to and special:  # nothing to promote, and several operations on one line
+            function = special.get(dtypes.kind(aval.dtype))
+            if function is not None:
+                if current.position is not None:
+                    return function(x)
+                current.position = source.here(2)
+                try:
+                    return function(x)
+                finally:
+                    current.position = None
         out = general(x)
-        if type(x) is StagedTracer:
-            aval = x.aval
-            if dtypes.kind(aval.dtype) in kept:
-                outs[aval] = primitive.out_aval((aval,), {})  # type: ignore[union-attr]
+        if dtypes.kind(aval.dtype) in kept:
+            outs[aval] = primitive.out_aval((aval,), {})  # type: ignore[union-attr]
         return out
 
     def ufunc(x: Any, /) -> Any:
