@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -489,6 +489,66 @@ def _expected_dtype(dtype: Any, arrays: list[Any], what: str) -> Any:
     return arrays[0].dtype
 
 
+def _arranged(arrays: Sequence[Any], sharding: Any, aval: avals.ShapedArray) -> list[Any]:
+    """Single-device arrays in the order of the sharding's devices, checked to be the parts of an array of `aval`."""
+    devices = sharding._addressable_device_assignment
+    of = f"Shape of Array is {aval.str_short(short_dtypes=False)} with sharding {sharding}"
+    if len(arrays) != len(devices):
+        raise ValueError(
+            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), "
+            f"but got {len(arrays)}"
+        )
+    part = sharding.shard_shape(aval.shape)
+    by_device: dict[Device, Any] = {}
+    for array in arrays:
+        check_alive(array)
+        if array.dtype != aval.dtype:
+            raise ValueError(
+                f"Input buffers to `Array` must have matching dtypes. Got {array.dtype}, expected {aval.dtype} for "
+                f"array {array}. {of}"
+            )
+        if array.shape != part:
+            raise ValueError(
+                f"Expected shard shape {part} doesn't match the single device array shape {array.shape}. {of}"
+            )
+        held = array.sharding.device_set
+        if len(held) != 1:
+            raise ValueError(
+                "When making an array from single-device arrays the input arrays must have one shard each; one of "
+                f"them lies on {len(held)} devices. {of}"
+            )
+        by_device[next(iter(held))] = array
+    if len(by_device) != len(arrays):
+        raise ValueError(
+            "When making an array from single-device arrays, the input arrays must be from distinct devices, but they "
+            f"lie on devices {[next(iter(a.sharding.device_set)).id for a in arrays]}. {of}"
+        )
+    if set(by_device) != set(devices):
+        missing, extra = ({d.id for d in s} for s in (set(devices) - set(by_device), set(by_device) - set(devices)))
+        raise ValueError(
+            "Addressable devices and per-device arrays devices do not match. Sharding contains devices "
+            f"{missing} that are not present in per-device arrays. Per-device arrays contain devices {extra} that are "
+            f"not present in the sharding. {of}"
+        )
+    return [by_device[d] for d in devices]
+
+
+def _check_and_rearrange(*arguments: Any) -> list[Any]:
+    """What jaxlib calls where an array is made by its class: with the parts, the sharding and the aval.
+
+    Before version 0.12 the unfinished array comes first.
+    """
+    arrays, sharding, aval = arguments[-3:]
+    return _arranged(arrays, sharding, aval)
+
+
+ArrayImpl._check_and_rearrange = _check_and_rearrange
+
+
+#: Type of arrays that wrap others -> (shape, sharding, per-device arrays of that type) -> the whole array.
+assembling_handlers: dict[type, Callable[[tuple[int, ...], Any, Sequence[Any]], Any]] = {}
+
+
 def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any, *, dtype: Any = None) -> Any:
     """Make one array of arrays that already lie on the sharding's devices, without copying.
 
@@ -511,43 +571,21 @@ def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Any,
       Array(1.5, dtype=float32)
     """
     shape = tuple(shape)
-    arrays = list(arrays)
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(
+            "jax.make_array_from_single_device_arrays `arrays` argument must be a list or tuple of arrays, one per "
+            f"device, got {type(arrays).__name__}"
+        )
+    if arrays and type(arrays[0]) in assembling_handlers:
+        return assembling_handlers[type(arrays[0])](shape, sharding, arrays)
     if not all(isinstance(a, ArrayImpl) for a in arrays):
         odd = next(type(a).__name__ for a in arrays if not isinstance(a, ArrayImpl))
-        raise TypeError(f"make_array_from_single_device_arrays: `arrays` must be arrays on devices, got {odd}")
+        raise TypeError(
+            f"make_array_from_single_device_arrays `arrays` argument must be a list of arrays on devices, got {odd}"
+        )
     dtype = _expected_dtype(dtype, arrays, "make_array_from_single_device_arrays")
     aval = avals.ShapedArray(shape, dtype)
-    name = aval.str_short(short_dtypes=False)
-    devices = sharding._addressable_device_assignment
-    if len(arrays) != len(devices):
-        raise ValueError(
-            f"Expected {len(devices)} per-device arrays (this is how many devices are addressable by the sharding), "
-            f"but got {len(arrays)}"
-        )
-    part = sharding.shard_shape(shape)
-    by_device: dict[Device, Any] = {}
-    for array in arrays:
-        check_alive(array)
-        if array.dtype != dtype:
-            raise ValueError(
-                f"the per-device arrays must all have dtype {dtype}; one of them has {array.dtype}. "
-                f"Shape of Array is {name} with sharding {sharding}"
-            )
-        if array.shape != part:
-            raise ValueError(
-                f"Expected shard shape {part} doesn't match the single device array shape {array.shape}. "
-                f"Shape of Array is {name} with sharding {sharding}"
-            )
-        held = array.sharding.device_set
-        if len(held) != 1:
-            raise ValueError(f"the per-device arrays must lie on one device each; one of them lies on {len(held)}")
-        by_device[next(iter(held))] = array
-    if set(by_device) != set(devices):
-        raise ValueError(
-            f"the per-device arrays lie on {sorted(by_device, key=lambda d: d.id)}, but the addressable devices of "
-            f"{sharding} are {sorted(devices, key=lambda d: d.id)}"
-        )
-    return jaxlib_api.assemble(aval, sharding, [by_device[d] for d in devices], True)
+    return jaxlib_api.assemble(aval, sharding, _arranged(arrays, sharding, aval), True)
 
 
 def make_array_from_callback(
@@ -590,8 +628,8 @@ def make_array_from_callback(
             part = np.asarray(data_callback(index))
             if part.shape != expected:
                 raise ValueError(
-                    f"data_callback({index}) returned shape {part.shape}; the part of each device has shape {expected} "
-                    f"(whole array {shape}, sharding {sharding})"
+                    f"Expected shard shape {expected} doesn't match the single device array shape {part.shape}, which "
+                    f"data_callback({index}) returned (whole array {shape}, sharding {sharding})"
                 )
             made[key] = part if dtype is None else part.astype(transfers.canonical_dtype(dtype), copy=False)
         parts.append(made[key])
@@ -608,7 +646,8 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """Make an array of which every process holds a part, from the data that this process has.
 
     Args:
-      sharding: how the whole array is split over all processes' devices.
+      sharding: how the whole array is split over all processes' devices, or the device that has it; or a pytree
+        of these.
       local_data: what this process holds, as an array or a pytree of them.
       global_shape: shape of the whole array (a pytree of shapes for a pytree of data). None, or None for a dimension,
         means: worked out from the local shape and the sharding.
@@ -634,6 +673,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     else:
         shapes = pytree.tree_flatten(global_shape, is_leaf=lambda s: s is None or _is_shape(s))[0]
     splits = pytree_prefixes.flatten_prefix(sharding, tree, "make_array_from_process_local_data sharding")
+    splits = [shardings.single_device_sharding(s) if isinstance(s, Device) else s for s in splits]
     out = [_from_local(s, np.asarray(x), g) for s, x, g in zip(splits, leaves, shapes, strict=True)]
     return pytree.tree_unflatten(tree, out)
 

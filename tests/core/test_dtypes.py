@@ -98,16 +98,19 @@ def test_what_has_no_dtype_of_numbers_is_refused(x):
     [
         (
             ("float8_e5m2", "float32"),
-            "No implicit promotion of dtypes float32, float8_e5m2: float8_e5m2 is never promoted: cast with .astype().",
+            "No implicit promotion of dtypes float32, float8_e5m2: "
+            "8-bit floats do not support implicit promotion. Cast float8_e5m2 with .astype().",
         ),
         (
             ("int4", "float8_e4m3fn"),
             "No implicit promotion of dtypes float8_e4m3fn, int4: "
-            "float8_e4m3fn and int4 are never promoted: cast with .astype().",
+            "1-bit, 2-bit and 4-bit integers and 8-bit floats do not support implicit promotion. "
+            "Cast float8_e4m3fn and int4 with .astype().",
         ),
         (
             ("int4", "float64*"),
-            "No implicit promotion of dtypes Python float, int4: int4 is never promoted: cast with .astype().",
+            "No implicit promotion of dtypes Python float, int4: "
+            "1-bit, 2-bit and 4-bit integers do not support implicit promotion. Cast int4 with .astype().",
         ),
     ],
 )

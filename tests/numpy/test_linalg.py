@@ -76,3 +76,13 @@ def test_names_of_the_array_api():
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0, 0), (0, 2, 2)])
+def test_systems_of_no_equations_and_no_systems(shape):
+    a = np.zeros(shape, np.float32) + np.eye(shape[-1], dtype=np.float32)
+    for run in (lambda f: f, xt.jit):
+        np.testing.assert_array_equal(run(xt.numpy.linalg.inv)(a), np.linalg.inv(a))
+        b = np.ones((*shape[:-1], 2), np.float32)
+        np.testing.assert_array_equal(run(xt.numpy.linalg.solve)(a, b), np.linalg.solve(a, b))
+        assert run(xt.numpy.linalg.det)(a).shape == shape[:-2]

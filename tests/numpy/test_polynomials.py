@@ -69,3 +69,18 @@ def test_derivatives_of_fits_hold_where_a_point_is_zero():
     eps = 1e-6
     wanted = [(np.polyfit(x + eps * e, y, 2) - np.polyfit(x - eps * e, y, 2)) / (2 * eps) for e in np.eye(5)]
     np.testing.assert_allclose(found, np.stack(wanted, -1), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"full": True}, {"cov": True}, {"cov": "unscaled"}, {"w": np.ones(6, np.float32)}]
+)
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_fits_where_promotion_is_forbidden(options, columns):
+    x = np.arange(6, dtype=np.float32)
+    y = np.cos(np.arange(np.prod((6, *columns)), dtype=np.float32)).reshape(6, *columns)
+    with xt.numpy_dtype_promotion("strict"), xt.numpy_rank_promotion("raise"):
+        got = xnp.polyfit(x, y, 2, **options)
+        assert xnp.vander(x).dtype == np.float32
+    want = np.polyfit(x, y, 2, **options)
+    got, want = (v[0] if isinstance(v, tuple) else v for v in (got, want))
+    np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-4)

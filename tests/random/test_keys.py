@@ -265,5 +265,41 @@ def test_words_are_those_of_keys():
     from xtrace.lax.random_bits import random_unwrap
 
     for x in (np.uint32(3), xnp.arange(2)):
-        with pytest.raises(TypeError, match="random_unwrap needs an array of keys"):
+        with pytest.raises(TypeError, match="random_unwrap takes key array operand, got"):
             random_unwrap(x)
+
+
+def test_keys_are_no_numbers_for_numpy():
+    with pytest.raises(TypeError, match="JAX array with PRNGKey dtype cannot be converted to a NumPy array"):
+        np.asarray(random.key(0))
+
+
+@pytest.mark.parametrize("spec", [object(), 3.5, ["threefry2x32"]])
+def test_what_names_no_generator(spec):
+    with pytest.raises(TypeError, match="unrecognized type .* PRNG implementation"):
+        random.key(0, impl=spec)
+
+
+def test_arrays_of_keys_out_of_one_array_per_device():
+    whole = random.split(random.key(3), 4)
+    made = xt.make_array_from_single_device_arrays((4,), whole.sharding, [whole])
+    assert made.dtype == whole.dtype and made.shape == (4,)
+    np.testing.assert_array_equal(words(made), words(whole))
+    with pytest.raises(ValueError, match="Expected shard shape"):
+        xt.make_array_from_single_device_arrays((5,), whole.sharding, [whole])
+
+
+def test_wide_types_that_are_asked_for():
+    from xtrace.core import config
+
+    draws = {
+        "bits": (lambda key, dtype: random.bits(key, (3,), dtype), "uint64"),
+        "normal": (lambda key, dtype: random.normal(key, (3,), dtype), "float64"),
+        "uniform": (lambda key, dtype: random.uniform(key, (3,), dtype), "float64"),
+        "randint": (lambda key, dtype: random.randint(key, (3,), 0, 9, dtype), "int64"),
+    }
+    for draw, dtype in draws.values():
+        with pytest.warns(UserWarning, match=f"Explicitly requested dtype {dtype}"):
+            assert draw(random.key(0), dtype).dtype.itemsize == 4
+        with config.explicit_x64_dtypes("error"), pytest.raises(ValueError, match="Explicitly requested dtype"):
+            draw(random.key(0), dtype)

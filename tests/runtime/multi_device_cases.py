@@ -198,7 +198,7 @@ def test_arrays_out_of_parts():
         ValueError, match=r"Expected shard shape \(2, 4\) doesn't match .* \(2, 2\)\. Shape of Array is f"
     ):
         array.make_array_from_single_device_arrays((8, 8), SPLIT, parts)
-    with pytest.raises(ValueError, match="the per-device arrays lie on"):
+    with pytest.raises(ValueError, match="must be from distinct devices, but they lie on devices"):
         array.make_array_from_single_device_arrays((8, 4), SPLIT, parts[:7] + parts[:1])
 
 
@@ -212,7 +212,7 @@ def test_arrays_from_callbacks():
     x = array.make_array_from_callback((8, 4), NamedSharding(MESH, P("x")), part)
     np.testing.assert_array_equal(np.asarray(x), VALUE)
     assert len(asked) == 4
-    with pytest.raises(ValueError, match=r"returned shape \(8, 4\); the part of each device has shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"Expected shard shape \(2, 2\) doesn't match .* \(8, 4\)"):
         array.make_array_from_callback((8, 4), SPLIT, lambda index: VALUE)
     x = array.make_array_from_process_local_data({"a": SPLIT, "b": NamedSharding(MESH, P())}, {"a": VALUE, "b": VALUE})
     np.testing.assert_array_equal(np.asarray(x["a"]), VALUE)

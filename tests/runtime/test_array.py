@@ -194,3 +194,37 @@ def test_x64():
         x = put({"a": 1, "b": 2.0, "c": np.zeros(2)})
         assert [x[k].dtype for k in "abc"] == [np.int64, np.float64, np.float64]
         assert put(2**40).item() == 2**40
+
+
+def test_parts_that_do_not_make_the_array():
+    from xtrace.runtime import array
+
+    x = f32([1, 2, 3])
+    where = x.sharding
+    make = array.make_array_from_single_device_arrays
+    for parts, shape, error, message in [
+        (x, (3,), TypeError, "make_array_from_single_device_arrays `arrays` argument must be a list or tuple"),
+        ([np.ones(3)], (3,), TypeError, "`arrays` argument must be a list of arrays on devices, got ndarray"),
+        ([x, x], (3,), ValueError, "Expected 1 per-device arrays .* but got 2"),
+        ([x], (4,), ValueError, r"Expected shard shape \(4,\) doesn't match the single device array shape \(3,\)"),
+    ]:
+        with pytest.raises(error, match=message):
+            make(shape, where, parts)
+    # The class itself checks the same.
+    kind = type(x)
+    np.testing.assert_array_equal(kind(x.aval, where, [x], committed=True), x)
+    with pytest.raises(ValueError, match="must have matching dtypes. Got int32, expected float32"):
+        kind(x.aval, where, [put(np.arange(3, dtype=np.int32))], committed=True)
+    with pytest.raises(ValueError, match="Expected 1 per-device arrays .* but got 2"):
+        kind(x.aval, where, [x, x], committed=True)
+
+
+def test_local_data_on_one_device():
+    from xtrace.runtime import array
+
+    (device,) = f32([1]).devices()
+    x = array.make_array_from_process_local_data(device, np.arange(3))
+    assert x.devices() == {device} and x.tolist() == [0, 1, 2]
+    for shape in ((4,), (3, 1), (2,)):
+        with pytest.raises(ValueError, match="local data"):
+            array.make_array_from_process_local_data(device, np.arange(3), shape)

@@ -190,3 +190,13 @@ def test_systems_with_a_vector_raise_no_rank():
     with xt.numpy_rank_promotion("raise"):
         np.testing.assert_array_equal(xt.numpy.linalg.solve(a, b), b)
         np.testing.assert_allclose(xt.numpy.linalg.lstsq(a, b)[0], b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_functions_of_matrices_where_promotion_is_forbidden(dtype):
+    a = (np.diag([3.0, 2.0, 1.5]) + np.triu(np.ones((3, 3)), 1)).astype(dtype)
+    with xt.numpy_dtype_promotion("strict"), xt.numpy_rank_promotion("raise"):
+        root = np.asarray(xt.scipy.linalg.sqrtm(a))
+        t, z = xt.scipy.linalg.rsf2csf(a, np.eye(3, dtype=dtype))
+    np.testing.assert_allclose(root @ root, a, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(z) @ np.asarray(t) @ np.asarray(z).conj().T, a, atol=1e-5)

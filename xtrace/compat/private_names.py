@@ -68,7 +68,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "random.threefry2x32": ("compat.keys",),
     "scipy.special": ("scipy.special",),
     "shard_map": ("xtrace",),
-    "sharding": ("sharding",),
+    "sharding": ("sharding", "runtime.shardings"),
     "sharding_impls": ("sharding",),
     "source_info_util": ("extend.source_info_util",),
     "stages": ("stages",),

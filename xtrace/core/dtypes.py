@@ -325,10 +325,19 @@ def _least_upper_bound(nodes: frozenset[Any], strict: bool) -> Any:
             "or allow the promotion with config.update('numpy_dtype_promotion', 'standard')."
         )
     elif narrow:
-        reason = f"{' and '.join(narrow)} {'are' if len(narrow) > 1 else 'is'} never promoted: cast with .astype()."
+        small = [_small(n) for n in nodes if n in _NARROW]
+        reason = (
+            f"{' and '.join(sorted(set(small)))} do not support implicit promotion. "
+            f"Cast {' and '.join(narrow)} with .astype()."
+        )
     else:
         reason = "Cast with .astype()."
     raise TypePromotionError(f"No implicit promotion of dtypes {names}: {reason}")
+
+
+def _small(dtype: DType) -> str:
+    """What a type that is never promoted is called in messages."""
+    return f"{dtype.name[len('float')]}-bit floats" if is_floating(dtype) else "1-bit, 2-bit and 4-bit integers"
 
 
 _NARROW = frozenset([_BY_NAME[name] for name in (*_NARROW_INTS, *_NARROW_FLOATS) if name in _BY_NAME])

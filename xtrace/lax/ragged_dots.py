@@ -85,7 +85,10 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, numbers: Ragg
         raise TypeError("expected rank of group_sizes to be >=1.")
     wanted = (*[lhs.shape[d] for d in _prefix(lhs.ndim, numbers)], sizes.shape[-1])
     if sizes.ndim != 1 and sizes.shape != wanted:
-        raise TypeError(f"expected group_sizes to have shape {wanted} or {wanted[-1:]}, got {sizes.shape}.")
+        raise TypeError(
+            f"expected group_sizes to have shape {wanted}, got {sizes.shape}. "
+            f"Sizes common to all have shape {wanted[-1:]}."
+        )
     kind = mode(lhs.ndim, numbers)
     if kind != "free":
         if groups:

@@ -111,7 +111,7 @@ def _dtype_of_impl(name: str) -> KeyDtype:
 
 def _key_dtype(name: str, aval: ShapedArray) -> KeyDtype:
     if not isinstance(aval.dtype, KeyDtype):
-        raise TypeError(f"{name} needs an array of keys, got {aval.str_short()}; make keys with random.key")
+        raise TypeError(f"{name} takes key array operand, got {aval.str_short()}; make keys with random.key")
     return aval.dtype
 
 

@@ -433,7 +433,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         raise ValueError(f"trace needs at least two dimensions, got shape {aval.shape}")
     i, j = canonical_axis(axis1, aval.ndim), canonical_axis(axis2, aval.ndim)
     if i == j:
-        raise ValueError(f"axis1 and axis2 of trace must differ, got {axis1} and {axis2}")
+        raise ValueError(f"trace: axis1 and axis2 can not be same, got axis1={axis1} and axis2={axis2}")
     row = creation.broadcasted_iota(dtypes.int32, aval.shape, i)
     column = creation.broadcasted_iota(dtypes.int32, aval.shape, j)
     if not (isinstance(offset, int) and offset == 0):

@@ -122,7 +122,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     bounds = [b for b in (min, max) if b is not None]
     check_arraylike("clip", arr, *bounds)
     if any([dtypes.is_complex(dtypes.of_value(v)[0]) for v in (arr, *bounds)]):
-        raise ValueError("clip: complex numbers have no order; clip their .real or .imag")
+        raise ValueError("clip: Complex values have no ordering and cannot be clipped; clip their .real or .imag")
     return _clip(arr, _fitting(min, arr), _fitting(max, arr))
 
 

@@ -96,7 +96,7 @@ def _polyfit(x: Any, y: Any, w: Any, *, deg: int, rcond: float, full: bool, cov:
     base = ew.true_divide(linalg.inv(gram), ew.multiply(lax.expand_dims(scale, (1,)), lax.expand_dims(scale, (0,))))
     if cov == "unscaled":
         return c, base if flat else lax.expand_dims(base, (2,))
-    factor = ew.true_divide(residuals, shaped(x).shape[0] - (deg + 1))
+    factor = ew.true_divide(residuals, float(shaped(x).shape[0] - (deg + 1)))
     if flat:
         return c, ew.multiply(base, lax.expand_dims(factor, (0,)))
     return c, ew.multiply(lax.expand_dims(base, (2,)), lax.expand_dims(factor, (0, 1)))

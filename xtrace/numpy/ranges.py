@@ -18,6 +18,7 @@ from xtrace.numpy.creation import array, asarray, constant, place, staged
 from xtrace.numpy.dtypes import canonical
 from xtrace.numpy.filling import sizes
 from xtrace.numpy.promotion import check_arraylike, promote
+from xtrace.numpy.scalars import widen
 
 #: Ranges up to this many elements are counted on the host: a copy instead of a program to compile.
 _HOST_ELEMENTS = 1 << 20
@@ -502,7 +503,12 @@ def _vander(x: Any, columns: int, increasing: bool) -> Any:
     powers = lax.iota(aval.dtype if dtypes.is_integer(aval.dtype) else np.int32, columns)
     if not increasing:
         powers = lax.sub(np.asarray(columns - 1).astype(powers.dtype)[()], powers)
-    return power(shapes.expand_dims(x, (1,)), shapes.expand_dims(powers, (0,)))
+    base, powers = (
+        widen(shapes.expand_dims(v, (axis,)), size, (*aval.shape, columns))
+        for v, axis, size in ((x, 1, (*aval.shape, 1)), (powers, 0, (1, columns)))
+    )
+    # A float and an integer: no promotion, which could be forbidden.
+    return lax.pow(base, powers) if dtypes.is_inexact(aval.dtype) else power(base, powers)
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def _make_plan(spec: Reduction, aval: ShapedArray, axis: Any, dtype: Any, keepdi
 def check_mask(name: str, where: Any) -> None:
     """Raise ValueError unless the `where` of the function `name` is None or boolean."""
     if where is not None and shaped(where).dtype != dtypes.bool_:
-        raise ValueError(f"numpy.{name}: where must be None or a boolean array; got where.dtype={shaped(where).dtype}.")
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array; got where.dtype={shaped(where).dtype}.")
 
 
 def mask(where: Any, x: Any, otherwise: Any) -> Any:

@@ -32,7 +32,9 @@ def resolve_impl(spec: Any = None) -> random_bits.PRNGImpl:
         return spec.impl
     if isinstance(spec, str):
         return random_bits.find_impl(spec)
-    raise TypeError(f"impl must be the name of a PRNG implementation or a key dtype, got {spec!r} of type {type(spec)}")
+    raise TypeError(
+        f"unrecognized type {type(spec)} for specifying a PRNG implementation: `impl` is a name or a key dtype"
+    )
 
 
 def words_of(name: str, key: Any) -> tuple[Any, random_bits.PRNGImpl, bool]:
@@ -258,6 +260,11 @@ def float_dtype(name: str, dtype: Any) -> Any:
 def inexact_dtype(name: str, dtype: Any) -> Any:
     """A floating or complex dtype, the default float for None."""
     return _checked(name, float if dtype is None else dtype, "fc", "a float or complex")
+
+
+def unsigned_dtype(name: str, dtype: Any) -> Any:
+    """An unsigned integer dtype."""
+    return _checked(name, dtype, "u", "an unsigned int")
 
 
 def integer_dtype(name: str, dtype: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -69,7 +69,7 @@ class PRNGKeyArray:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(
-            "an array of random keys cannot be converted to a NumPy array. "
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array. "
             "Use random.key_data(arr) for the underlying integers."
         )
 
@@ -189,6 +189,17 @@ def _device_put(keys: PRNGKeyArray, where: Any, committed: bool) -> PRNGKeyArray
     return PRNGKeyArray(keys._impl, transfers.put_leaf(keys._base_array, where))
 
 
+def _assemble(shape: tuple[int, ...], sharding: Any, parts: Sequence[PRNGKeyArray]) -> PRNGKeyArray:
+    impls = {keys._impl for keys in parts}
+    if len(impls) > 1:
+        raise TypeError(f"the per-device arrays hold keys of several kinds: {sorted(impl.name for impl in impls)}")
+    impl = impls.pop()
+    words = [keys._base_array for keys in parts]
+    whole = array_module.make_array_from_single_device_arrays((*shape, *impl.key_shape), sharding, words)
+    return PRNGKeyArray(impl, whole)
+
+
 transfers.put_handlers[PRNGKeyArray] = _device_put
+array_module.assembling_handlers[PRNGKeyArray] = _assemble
 array_module.register_tracer(PRNGKeyArray)
 random_bits.set_key_array(PRNGKeyArray)

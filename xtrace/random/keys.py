@@ -20,6 +20,7 @@ from xtrace.random.arguments import (
     placed,
     resolve_impl,
     sampler,
+    unsigned_dtype,
     words_of,
 )
 from xtrace.random.key_array import PRNGKeyArray
@@ -332,8 +333,6 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       >>> xt.random.bits(xt.random.key(42), (2,), "uint8")
       Array([162, 217], dtype=uint8)
     """
-    dtype = dtypes.canonical_dtype(np.uint64 if dtype is None else dtype)
-    if dtypes.kind(dtype) != "u":
-        raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype}")
+    dtype = dtypes.canonical_dtype(np.uint64) if dtype is None else unsigned_dtype("bits", dtype)
     width = max(8, dtypes.itemsize_bits(dtype))
     return placed(_bits("bits", key, shape=canonical_shape("bits", shape), width=width), out_sharding)

@@ -50,6 +50,8 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 def permuted_rows(x: Any, permutation: Any) -> Any:
     """Rows of matrices [..., m, n] in the order of `permutation` [..., m]."""
     n = shaped(x).ndim
+    if not shaped(x).size:  # a slice of one row does not fit in none
+        return x
     batch = tuple(range(n - 2))
     dims = gathers.GatherDimensionNumbers(
         offset_dims=(n - 1,),

@@ -160,7 +160,7 @@ def _sqrt_of_triangular(t: Any) -> Any:
     roots = xnp.sqrt(xnp.diagonal(t))
     eye = mx.identity((n, n), dtype)
     # Where two roots vanish so does the element above: 0 / tiny; if it does not, there is no root.
-    tiny = dtypes.finfo(dtype).tiny
+    tiny = float(dtypes.finfo(dtype).tiny)
 
     def column(j: Any, r: Any) -> Any:
         above = xnp.where(xnp.arange(n)[:, None] < j, _column(t, j), 0)
@@ -225,7 +225,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
 def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
     n = shaped(t).shape[-1]
-    eps = dtypes.finfo(shaped(t).dtype).eps
+    eps = float(dtypes.finfo(shaped(t).dtype).eps)
 
     def rotate(i: Any, pair: Any) -> Any:
         t, z = pair
@@ -238,7 +238,7 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
         r = xnp.sqrt(xnp.abs(mu) ** 2 + xnp.abs(c) ** 2)
         whole = xnp.abs(c) <= eps * (xnp.abs(a) + xnp.abs(d))  # there is no block
         safe = xnp.where(whole, 1, r)
-        cosine, sine = xnp.where(whole, 1, mu / safe), xnp.where(whole, 0, c / safe)
+        cosine, sine = xnp.where(whole, 1, mu / safe.astype(mu.dtype)), xnp.where(whole, 0, c / safe.astype(c.dtype))
         turn = xnp.stack([xnp.stack([xnp.conj(cosine), sine]), xnp.stack([-sine, cosine])])
         rows = mx.matmul(turn, lax.dynamic_slice_in_dim(t, m - 1, 2, axis=0))
         t = lax.dynamic_update_slice_in_dim(t, rows, m - 1, axis=0)
