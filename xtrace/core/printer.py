@@ -140,7 +140,11 @@ class _Printer:
         hidden = eqn.primitive.hidden_params
         params = eqn.params if eqn.primitive.shown_params is None else eqn.primitive.shown_params(eqn.params)
         where_empty = eqn.primitive.hidden_where_empty
-        shown = {k: v for k, v in sorted(params.items()) if k not in hidden and not (v == () and k in where_empty)}
+        shown = {}
+        for k, v in sorted(params.items()):
+            # A NumPy scalar compared with () is an empty array, of no truth value.
+            if k not in hidden and not (k in where_empty and isinstance(v, tuple) and not v):
+                shown[k] = v
         if eqn.primitive.prints_as_call:
             shown = {k: shown.pop(k) for k in ("name", "jaxpr") if k in shown} | shown
         elif eqn.primitive.holds_jaxprs and "name" in shown:
