@@ -7,6 +7,8 @@ _PROCESSES = "programs of several processes are not there yet"
 _IMPLEMENTATION = "part of how JAX is built, of which nothing corresponds to it here"
 _OTHER_PROJECT = "a language or system of its own"
 
+_COMPOSED = "no primitive: the function is a composition of gather, scatter, sort and dot, which shows in jaxprs"
+
 #: Module -> name -> why it is not there.
 ABSENT: dict[str, dict[str, str]] = {
     "jax": {
@@ -25,8 +27,17 @@ ABSENT: dict[str, dict[str, str]] = {
         "key_reuse": "an empty module: the flag debug_key_reuse is its interface",
         "primal_tangent_dtype": _IMPLEMENTATION,
         "source_mapper": "`xtrace dump-hlo` shows the lines that operations come from",
-        "sparse": "sparse arrays are not there yet",
     },
+    "jax.experimental.sparse": dict.fromkeys(
+        (
+            "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p "
+            "bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p bcoo_transpose_p bcsr_dot_general_p "
+            "bcsr_extract_p bcsr_fromdense_p bcsr_todense_p coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p "
+            "csr_fromdense_p csr_matmat_p csr_matvec_p csr_todense_p"
+        ).split(),
+        _COMPOSED,
+    ),
+    "jax.experimental.sparse.linalg": {"spsolve_p": _COMPOSED},
     "jax.export": dict.fromkeys(
         "SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_dim_bounds symbolic_shape".split(),
         "shapes are static",

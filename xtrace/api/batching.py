@@ -109,6 +109,10 @@ def _vmap_values(
     avals, dims = _operands(fun, args, kwargs, [leaves[i] for i in plain], [specs[i] for i in plain])
     for i, d in zip(plain, dims):
         specs[i] = d
+    if axis_size is None and not any([d is not None for d in dims]):
+        # Values of registered types that have shapes, as sparse arrays do, say how large their axes are.
+        shaped_values = [(x.shape, d) for x, d in zip(leaves, specs) if isinstance(d, int) and hasattr(x, "shape")]
+        axis_size = next((shape[d] for shape, d in shaped_values if -len(shape) <= d < len(shape)), None)
     size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
     out_trees: list[Any] = []
 
