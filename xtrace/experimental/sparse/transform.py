@@ -312,8 +312,8 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     ... def f(m, v):
     ...     return 2 * xnp.sin(m).T @ v
     >>> m = sparse.BCOO.fromdense(xnp.eye(2))
-    >>> f(m, xnp.array([1., 0.])).round(3).tolist()
-    [1.6829999685287476, 0.0]
+    >>> [round(x, 2) for x in f(m, xnp.array([1., 0.])).tolist()]
+    [1.68, 0.0]
     """
 
     @functools.wraps(f)
