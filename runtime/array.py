@@ -479,7 +479,7 @@ for _name, _method in _METHODS.items():
 # Arrays out of parts.
 
 
-def _expected_dtype(dtype: Any, arrays: list[Any], what: str) -> Any:
+def _expected_dtype(dtype: Any, arrays: Sequence[Any], what: str) -> Any:
     if dtype is not None:
         from xtrace.runtime import transfers
 
@@ -542,7 +542,7 @@ def _check_and_rearrange(*arguments: Any) -> list[Any]:
     return _arranged(arrays, sharding, aval)
 
 
-ArrayImpl._check_and_rearrange = _check_and_rearrange
+ArrayImpl._check_and_rearrange = _check_and_rearrange  # type: ignore[attr-defined]
 
 
 #: Type of arrays that wrap others -> (shape, sharding, per-device arrays of that type) -> the whole array.

@@ -62,14 +62,18 @@ def _broadcast_aval(
 ) -> ShapedArray:
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
-            f"broadcast_in_dim needs one target dimension per operand dimension; operand {x.str_short()}, "
-            f"broadcast_dimensions {broadcast_dimensions}"
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim, a target dimension for each; "
+            f"operand {x.str_short()}, broadcast_dimensions {broadcast_dimensions}"
         )
     for i, d in enumerate(broadcast_dimensions):
-        if not 0 <= d < len(shape) or (i and d <= broadcast_dimensions[i - 1]):
+        if not 0 <= d < len(shape):
             raise TypeError(
-                "broadcast_dimensions must increase and lie in the result's rank, got "
-                f"{broadcast_dimensions} for {shape}"
+                "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
+                f"{broadcast_dimensions} for {x.str_short()} and shape {shape}"
+            )
+        if i and d <= broadcast_dimensions[i - 1]:
+            raise TypeError(
+                f"broadcast_in_dim broadcast_dimensions must differ, got {broadcast_dimensions} for {x.str_short()}"
             )
         if x.shape[i] not in (1, shape[d]):
             raise TypeError(
@@ -92,7 +96,7 @@ def broadcast_in_dim(
     Args:
       operand: an array.
       shape: the result's shape. Where operand has a dimension, its size there is the same or 1 in operand.
-      broadcast_dimensions: one increasing dimension of the result for each dimension of operand.
+      broadcast_dimensions: a dimension of the result for each dimension of operand, all different.
       out_sharding: placement of the result.
 
     Returns:
@@ -107,10 +111,16 @@ def broadcast_in_dim(
       [[1, 1, 1], [2, 2, 2]]
     """
     shape = canonical_shape(shape)
-    aval = getattr(operand, "aval", None)
-    if aval is not None and aval.shape == shape and len(broadcast_dimensions) == len(shape):
-        return operand
     dims = tuple([index(d) for d in broadcast_dimensions])
+    for i in range(1, len(dims)):
+        if dims[i] < dims[i - 1]:  # the primitive's increase
+            if len(dims) == shaped(operand).ndim:
+                order = sorted(range(len(dims)), key=dims.__getitem__)
+                operand, dims = transpose(operand, order), tuple(sorted(dims))
+            break
+    aval = getattr(operand, "aval", None)
+    if aval is not None and aval.shape == shape and dims == tuple(range(len(shape))):
+        return operand
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding)
 
 
