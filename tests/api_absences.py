@@ -64,9 +64,8 @@ ABSENT: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             "after_all after_all_p create_token create_token_p".split(), "tokens are values of lowered programs only"
         ),
-        "dce_sink": "callbacks keep what has no other use",
         "psum_scatter_start": _SHARDED,
-        **dict.fromkeys("stage stage_p".split(), _IMPLEMENTATION),
+        "stage_p": "stage lifts values without an operation",
     },
     "jax.profiler": {
         "ProfileSession": "recordings are begun by start_trace and trace",

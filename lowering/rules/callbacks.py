@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from jaxlib.mlir import ir
 
-from xtrace.core import dtypes, effects, source
+from xtrace.core import effects, source
 from xtrace.core.host_calls import HostCall
 from xtrace.lax import callbacks
+from xtrace.lowering.layouts import layouts, row_major
 from xtrace.lowering.lower import Body, LoweringError
 from xtrace.runtime import jaxlib_api
 
@@ -41,8 +41,8 @@ def _host_call(ctx: Body, eqn: Any, *operands: Any) -> Any:
         "has_side_effect": mlir.boolean(bool(eqn.effects)),
         "backend_config": mlir.parsed(f"{{index = {index} : ui64}}"),
         # Python sees arrays in row-major order, however the compiler would like to lay them out.
-        "operand_layouts": mlir.parsed(_row_major([*[0 for _ in tokens], *map(_rank, in_avals)])),
-        "result_layouts": mlir.parsed(_row_major([*[0 for _ in tokens], *map(_rank, out_avals)])),
+        "operand_layouts": layouts(mlir, [*[() for _ in tokens], *map(row_major, in_avals)]),
+        "result_layouts": layouts(mlir, [*[() for _ in tokens], *map(row_major, out_avals)]),
     }
     if ctx.builder.num_partitions > 1 and not partitioned:
         # Called once, by one device, with whole arrays.
@@ -53,16 +53,6 @@ def _host_call(ctx: Body, eqn: Any, *operands: Any) -> Any:
     results = list(operation.results)
     ctx.tokens.update(zip(ordered, results))
     return results[len(ordered) :]
-
-
-def _rank(aval: Any) -> int:
-    dtype = aval.dtype
-    return aval.ndim + (len(dtype.physical_shape) if isinstance(dtype, dtypes.ExtendedDtype) else 0)
-
-
-def _row_major(ranks: list[int]) -> str:
-    layouts = [f"dense<[{', '.join(map(str, range(r - 1, -1, -1)))}]> : tensor<{r}xindex>" for r in ranks]
-    return re.sub(r"dense<\[\]>", "dense<>", f"[{', '.join(layouts)}]")
 
 
 def _device_index(ctx: Body, sharding: Any) -> int:

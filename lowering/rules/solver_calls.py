@@ -7,6 +7,7 @@ from typing import Any
 
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive
+from xtrace.lowering.layouts import layouts
 from xtrace.lowering.lower import Body
 
 solver_call_p = Primitive("solver_call", lambda *avals, out_avals, **params: list(out_avals))
@@ -44,27 +45,24 @@ def solver_call(
     )
 
 
-def _layout(rank: int, batch: int, row_major: bool) -> str:
+def _order(rank: int, batch: int, row_major: bool) -> list[int]:
     order = list(range(rank - 1, -1, -1))
     if rank - batch == 2 and not row_major:
         order[:2] = [rank - 2, rank - 1]
-    return f"dense<[{', '.join(map(str, order))}]> : tensor<{rank}xindex>" if rank else "dense<> : tensor<0xindex>"
+    return order
 
 
 def _lower(ctx: Body, eqn: Any, *operands: Any) -> Any:
     params, mlir = eqn.params, ctx.mlir
-    outs = params["out_avals"]
-
-    def layouts(avals: Sequence[ShapedArray]) -> Any:
-        return mlir.parsed(f"[{', '.join([_layout(a.ndim, params['batch'], params['row_major']) for a in avals])}]")
+    outs, batch, row_major = params["out_avals"], params["batch"], params["row_major"]
 
     config = ", ".join([f"{k} = {v}" for k, v in params["attributes"]])
     attributes = {
         "call_target_name": mlir.string(params["target"]),
         "api_version": mlir.i32(4),
         "backend_config": mlir.parsed(f"{{{config}}}"),
-        "operand_layouts": layouts([v.aval for v in eqn.invars]),
-        "result_layouts": layouts(outs),
+        "operand_layouts": layouts(mlir, [_order(v.aval.ndim, batch, row_major) for v in eqn.invars]),
+        "result_layouts": layouts(mlir, [_order(a.ndim, batch, row_major) for a in outs]),
     }
     if params["aliases"]:
         aliases = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import xtrace as xt
 from xtrace import lax
@@ -53,3 +54,24 @@ def test_stop_gradient_of_numbers_gives_arrays():
         out = xt.lax.stop_gradient(value)
         assert out.dtype == dtype and out.shape == () and float(out) == value
     assert xt.lax.stop_gradient(2.0).weak_type and not xt.lax.stop_gradient(np.float32(1.5)).weak_type
+
+
+def test_stage():
+    # As JAX prints them: numbers become weakly typed arrays, literals of what is traced, and no operation.
+    assert repr(lax.stage(1.0)) == "Array(1., dtype=float32, weak_type=True)"
+    assert repr(lax.stage(X)) == "Array([0., 1., 2.], dtype=float32)"
+    x = lax.stage(X)
+    assert lax.stage(x) is x
+    assert str(xt.make_jaxpr(lambda x: lax.stage(1))(1.0)) == "{ lambda ; a:f32[]. let  in (1:i32[],) }"
+    assert str(xt.make_jaxpr(lambda x: lax.stage(x))(1.0)) == "{ lambda ; a:f32[]. let  in (a,) }"
+    assert xt.jit(lambda x: lax.stage(2.0).weak_type and not lax.stage(np.float32(2)).weak_type)(1.0)
+    assert xt.grad(lambda x: lax.stage(x) * lax.stage(3.0))(1.0) == 3.0
+    np.testing.assert_array_equal(xt.vmap(lambda x: lax.stage(x) + lax.stage(X))(X), X[:, None] + X)
+
+
+@pytest.mark.parametrize("x", ["a", None, {"a": 1}, [1.0]])
+def test_stage_of_what_is_no_array(x):
+    with pytest.raises(TypeError, match="not a valid array type"):
+        lax.stage(x)
+    with pytest.raises(TypeError, match="not a valid array type"):
+        xt.jit(lambda y: (lax.stage(x), y)[1])(1.0)

@@ -49,7 +49,7 @@ _MODULES: dict[str, str] = {
     "exchanges": ("all_to_all all_to_all_p psum_scatter pswapaxes ragged_all_to_all ragged_all_to_all_p"),
     "fourier": "FftType fft fft_p",
     "gathers": "GatherDimensionNumbers GatherScatterMode gather gather_p index_take",
-    "identities": "copy_p optimization_barrier optimization_barrier_p stop_gradient stop_gradient_p",
+    "identities": "copy_p optimization_barrier optimization_barrier_p stage stop_gradient stop_gradient_p",
     "incomplete_beta": "betainc regularized_incomplete_beta_p",
     "incomplete_gamma": "igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p random_gamma_grad",
     "joining": "concatenate concatenate_p pad pad_p split split_p stack stack_p unstack unstack_p",
@@ -77,6 +77,7 @@ _MODULES: dict[str, str] = {
         "dynamic_update_slice dynamic_update_slice_in_dim dynamic_update_slice_p index_in_dim slice slice_in_dim "
         "slice_p"
     ),
+    "sinks": "dce_sink dce_sink_p",
     "sorting": "sort sort_key_val sort_p top_k top_k_p",
     "scaled_dots": "scaled_dot",
     "special": (

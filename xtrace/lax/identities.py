@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xtrace.core.avals import ShapedArray
-from xtrace.core.primitive import Primitive, as_array, shaped
+from xtrace.core.jaxpr import literal
+from xtrace.core.primitive import Primitive, as_array, placed, shaped
 from xtrace.core.pytree import tree_flatten, tree_map, tree_unflatten
+from xtrace.core.trace import current
 from xtrace.lax.rules import linear_in
 from xtrace.transforms.batching import MappedAxis
+from xtrace.transforms.staging import StagedTracer, StagingTrace
 from xtrace.transforms.zeros import Zero, instantiate, zero_tangent
 
 
@@ -62,6 +67,33 @@ copy_p.elementwise = True
 copy_p.jvps = (lambda t, out, x: copy_p.bind(t),)
 copy_p.batch = _same_batch(copy_p)
 linear_in(0, copy_p)
+
+# -- stage -----------------------------------------------------------------------------------------------------------
+
+
+def stage(x: Any, /) -> Any:
+    """`x` as a value of the program being traced, or as an array where nothing is.
+
+    Args:
+      x: an array or a number.
+
+    Returns:
+      The same value: what is traced and arrays as they are, numbers as scalar arrays of their type.
+
+    Raises:
+      TypeError: `x` is not an array or a number.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.lax.stage(1.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
+    trace = current.trace
+    if type(trace) is StagingTrace and getattr(x, "aval", None) is None and not np.ndim(x):
+        aval = shaped(x)
+        return StagedTracer(trace, aval, literal(np.asarray(x, aval.dtype)[()], aval))
+    return placed(x)
+
 
 # -- optimization_barrier --------------------------------------------------------------------------------------------
 
