@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from jaxlib.mlir import ir
 
 from xtrace.core.effects import ordered_effects
@@ -22,6 +23,8 @@ def _attribute(ctx: Body, value: Any) -> ir.Attribute:
             return ir.FloatAttr.get_f64(value)
     if isinstance(value, str):
         return ctx.mlir.string(value)
+    if isinstance(value, np.dtype):
+        return ir.TypeAttr.get(ctx.mlir.element_type(value), ctx.mlir.context)
     if isinstance(value, composites.FrozenArray):
         return ctx.mlir.dense(value.array(), value.shape, value.dtype)
     kind, items = value

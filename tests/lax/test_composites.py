@@ -40,13 +40,13 @@ def test_attributes():
     def op(x, /, **attributes):
         return {"a": x, "b": x + 1}
 
-    given = dict(a=None, b="s", c=1.5, d=np.array([1, 2]), e=True, f=[1, 2], g={"h": 3})
+    given = dict(a=None, b="s", c=1.5, d=np.array([1, 2]), e=True, f=[1, 2], g={"h": 3}, t=np.dtype("f"))
     outs = op(X, **given)
     np.testing.assert_array_equal(outs["b"], X + 1)
     text = xt.jit(lambda x: op(x, **given)).lower(X).as_text()
     assert (
         'composite_attributes = {b = "s", c = 1.500000e+00 : f64, d = dense<[1, 2]> : tensor<2xi64>, e = true, '
-        "f = [1, 2], g = {h = 3 : i64}}" in text
+        "f = [1, 2], g = {h = 3 : i64}, t = f32}" in text
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import xtrace as xt
 from xtrace import lax
+from xtrace.lax import shapes
 
 NUMPY = {
     lax.reduce_sum: np.sum,
@@ -164,3 +165,14 @@ def test_reduce_is_differentiable_and_batches():
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call(np.ones((3, 4), np.float32))
+
+
+@pytest.mark.parametrize("init_is_weak", [False, True])
+@pytest.mark.parametrize("operand_is_weak", [False, True])
+@pytest.mark.parametrize("computation", [lax.add, lax.max, lambda a, b: a * b + a], ids=["add", "max", "other"])
+def test_weak_types(computation, operand_is_weak, init_is_weak):
+    """The result is weakly typed if operand and initial value are."""
+    operand = shapes.convert(xt.numpy.arange(3), np.dtype("int32"), operand_is_weak)
+    init = shapes.convert(xt.numpy.int32(1), np.dtype("int32"), init_is_weak)
+    out = lax.reduce(operand, init, computation, (0,))
+    assert (out.dtype, out.weak_type) == (np.dtype("int32"), operand_is_weak and init_is_weak)

@@ -11,9 +11,14 @@ from xtrace import lax
 
 @pytest.mark.parametrize(
     "shape, to, dims",
-    [((2, 3), (3, 4, 2), (2, 0)), ((2, 2), (2, 2), (1, 0)), ((2, 3), (2, 5, 3), (0, 2)), ((1, 3, 2), (2, 3, 4), (2, 1, 0))],
+    [
+        ((2, 3), (3, 4, 2), (2, 0)),
+        ((2, 2), (2, 2), (1, 0)),
+        ((2, 3), (2, 5, 3), (0, 2)),
+        ((1, 3, 2), (2, 3, 4), (2, 1, 0)),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_dimensions_in_any_order(shape, to, dims):
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     at = [1] * len(to)

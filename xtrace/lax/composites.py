@@ -57,11 +57,13 @@ def _frozen(name: str, key: str, value: Any) -> Any:
         return FrozenArray(np.asarray(value))
     if isinstance(value, dict):
         return "dict", tuple([(str(k), _frozen(name, key, v)) for k, v in sorted(value.items())])
+    if isinstance(value, np.dtype):
+        return value
     if isinstance(value, (list, tuple)):
         return "list", tuple([_frozen(name, key, v) for v in value])
     raise TypeError(
         f"the attribute {key} of the composite {name} is a {type(value).__name__}: attributes are numbers, strings, "
-        "NumPy arrays, and lists, tuples and dictionaries of them. Pass arrays by position."
+        "dtypes, NumPy arrays, and lists, tuples and dictionaries of them. Pass arrays by position."
     )
 
 
@@ -80,7 +82,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
       A function of the same arguments. Attributes that are None are not written out.
 
     Raises:
-      TypeError: an attribute that is no number, string, NumPy array, list or dictionary.
+      TypeError: an attribute that is no number, string, dtype, NumPy array, list or dictionary.
       UnexpectedTracerError: decomposition closes over a traced value.
 
     Example:

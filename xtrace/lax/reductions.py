@@ -372,6 +372,10 @@ def reduce(
         raise TypeError(f"reduce needs operands and init_values of one structure, got {tree} and {init_tree}")
     if not flat:
         raise ValueError("reduce needs at least one operand")
+    flat = [
+        _shapes.convert(x, shaped(x).dtype, False) if shaped(x).weak_type and not shaped(v).weak_type else x
+        for x, v in zip(flat, flat_inits)
+    ]
     flat_inits = [
         _shapes.convert(v, shaped(x).dtype, False) if shaped(v).weak_type else v for v, x in zip(flat_inits, flat)
     ]

@@ -62,8 +62,8 @@ def _broadcast_aval(
 ) -> ShapedArray:
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim, a target dimension for each; "
-            f"operand {x.str_short()}, broadcast_dimensions {broadcast_dimensions}"
+            "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim: one for each dimension of "
+            f"it; operand {x.str_short()}, broadcast_dimensions {broadcast_dimensions}"
         )
     for i, d in enumerate(broadcast_dimensions):
         if not 0 <= d < len(shape):
