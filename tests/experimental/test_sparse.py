@@ -241,3 +241,12 @@ def test_no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sparse.BCSR.fromdense(MATRIX) @ np.ones(6, np.float32)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 3)])
+def test_nothing_stored(shape):
+    x = sparse.BCOO.fromdense(np.zeros(shape, np.float32))
+    assert x.nse == 0
+    np.testing.assert_array_equal(x.todense(), np.zeros(shape))
+    np.testing.assert_array_equal(x @ np.ones(shape[1], np.float32), np.zeros(shape[0]))
+    np.testing.assert_array_equal(x.sum_duplicates().todense(), np.zeros(shape))

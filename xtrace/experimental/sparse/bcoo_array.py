@@ -27,7 +27,9 @@ from xtrace.experimental.sparse.util import (
     _count_stored_elements,
     batch_grid,
     concrete_size,
+    gather_or_zero,
     register,
+    scatter,
     split_shape,
 )
 from xtrace.transforms.vmappable import register_vmappable
@@ -125,7 +127,7 @@ def _rows(x: Any, index: Any, n_batch: int) -> Any:
     """The rows of `x`, of shape (*batch, n, ...), at `index`, of shape (*batch, m); batch dimensions broadcast."""
     batch = _broadcast_batch(shaped(x).shape[:n_batch], shaped(index).shape[:n_batch])
     grid = batch_grid(batch, of=shaped(x).shape[:n_batch])
-    return x.at[(*grid, index)].get(mode="fill", fill_value=0) if grid else x.at[index].get(mode="fill", fill_value=0)
+    return gather_or_zero(x, (*grid, index))
 
 
 # To and from dense arrays.
@@ -139,7 +141,7 @@ def _bcoo_todense(data: Any, indices: Any, *, spinfo: SparseInfo) -> Any:
     if n_sparse == 0:
         return xnp.broadcast_to(data.sum(n_batch, dtype=data.dtype), shape)
     where = (*batch_grid(shape[:n_batch]), *_columns(indices))
-    return xnp.zeros(shape, data.dtype).at[where].add(data, mode="drop")
+    return scatter(xnp.zeros(shape, data.dtype), where, data)
 
 
 def _bcoo_fromdense(
@@ -159,7 +161,7 @@ def _stored(mat: Any, *, nse: int, n_batch: int, n_dense: int, index_dtype: Any)
     count = xnp.cumsum(mask, axis=-1, dtype=np.int32)
     slot = xnp.where(mask, count - 1, nse)
     flat = xnp.full((*batch, nse), total, np.int32 if total < 2**31 else np.int64)
-    flat = flat.at[(*batch_grid(batch), slot)].set(np.arange(total, dtype=flat.dtype), mode="drop")
+    flat = scatter(flat, (*batch_grid(batch), slot), np.arange(total, dtype=flat.dtype), "set")
     columns, rest = [], flat
     for size in reversed(sparse):
         columns.append(xnp.where(flat < total, rest % max(size, 1), size))
@@ -183,7 +185,7 @@ def _bcoo_extract(indices: Any, arr: Any, *, assume_unique: bool = True) -> Any:
         data = xnp.broadcast_to(lax.expand_dims(arr, (n_batch,)), out_shape)
     else:
         where = (*batch_grid(shape[:n_batch]), *_columns(indices))
-        data = arr.at[where].get(mode="fill", fill_value=0)
+        data = gather_or_zero(arr, where)
     if not assume_unique:
         _, order, first, _, _ = _grouped(indices, shape[n_batch : n_batch + n_sparse])
         grid = batch_grid(indices.shape[:n_batch])
@@ -257,11 +259,11 @@ def _summed(data: Any, indices: Any, *, spinfo: SparseInfo, nse: int) -> tuple[A
     out_indices = _padding(indices, sparse, (*index_batch, nse, n_sparse))
     if columns:
         rows = xnp.stack(columns, axis=-1)
-        out_indices = out_indices.at[(*grid, slot)].set(rows, mode="drop")
+        out_indices = scatter(out_indices, (*grid, slot), rows, "set")
     target = xnp.zeros(order.shape, np.int32).at[(*grid, order)].set(slot)
     batch = _broadcast_batch(index_batch, data.shape[:n_batch])
     out = xnp.zeros((*batch, nse, *data.shape[n_batch + 1 :]), data.dtype)
-    return out.at[(*batch_grid(batch), target)].add(data, mode="drop"), out_indices
+    return scatter(out, (*batch_grid(batch), target), data), out_indices
 
 
 @composite(static_argnames=("spinfo",))

@@ -31,7 +31,9 @@ from xtrace.experimental.sparse.util import (
     SparseInfo,
     batch_grid,
     canonical_dot_dimensions,
+    gather_or_zero,
     nfold_vmap,
+    scatter,
     validated_dot_general,
 )
 from xtrace.lax.shapes import broadcast_shapes
@@ -179,15 +181,15 @@ def _dot_element(data: Any, indices: Any, rhs: Any, contracted: tuple[int, ...],
     n_dense = data.ndim - 1
     rest = [indices[:, i] for i in range(indices.shape[1]) if i not in contracted]
     if contracted:
-        rows = rhs.at[tuple([indices[:, s] for s in contracted])].get(mode="fill", fill_value=0)  # (nse, *free)
+        rows = gather_or_zero(rhs, tuple([indices[:, s] for s in contracted]))  # (nse, *free)
         if not rest:
             return lax.dot_general(data, rows, (([0], [0]), ([], [])), preferred_element_type=data.dtype)
         n_free = rows.ndim - 1
         terms = with_dense(data, n_free) * lax.expand_dims(rows, tuple(range(1, 1 + n_dense)))
         out = xnp.zeros((*left, *data.shape[1:], *rows.shape[1:]), data.dtype)
-        return out.at[tuple(rest)].add(terms, mode="drop")
+        return scatter(out, tuple(rest), terms)
     if rest:
-        dense = xnp.zeros((*left, *data.shape[1:]), data.dtype).at[tuple(rest)].add(data, mode="drop")
+        dense = scatter(xnp.zeros((*left, *data.shape[1:]), data.dtype), tuple(rest), data)
     else:
         dense = data.sum(0, dtype=data.dtype)
     return with_dense(dense, rhs.ndim) * lax.expand_dims(rhs, tuple(range(dense.ndim)))
@@ -331,7 +333,7 @@ def _sampled(a: Any, b: Any, indices: Any, *, dimension_numbers: Any) -> Any:
         if not free:
             return xnp.broadcast_to(x, (indices.shape[0], *x.shape))
         where = tuple([indices[:, first + i] for i in range(len(free))])
-        return x.at[where].get(mode="fill", fill_value=0)
+        return gather_or_zero(x, where)
 
     left, right = rows(a, a_contract, 0), rows(b, b_contract, n_a)
     inside = in_bounds(indices, out.shape)
@@ -447,7 +449,7 @@ def _times_dense(data: Any, indices: Any, v: Any, *, spinfo: SparseInfo) -> Any:
     zero = np.zeros((1,) * (n_batch + 1), np.int32)
     columns = [indices[..., i] if v.shape[n_batch + i] != 1 else zero for i in range(n_sparse)]
     where = (*batch_grid(v.shape[:n_batch]), *columns)
-    return xnp.multiply(data, v.at[where].get(mode="fill", fill_value=0))
+    return xnp.multiply(data, gather_or_zero(v, where))
 
 
 # Convolution.

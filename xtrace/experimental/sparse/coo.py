@@ -12,7 +12,7 @@ from xtrace import numpy as xnp
 from xtrace.core.composite import composite
 from xtrace.experimental.sparse._base import JAXSparse
 from xtrace.experimental.sparse.bcoo_array import _TRACED_NSE, _bcoo_fromdense, diagonal
-from xtrace.experimental.sparse.util import _count_stored_elements, concrete_size, register
+from xtrace.experimental.sparse.util import _count_stored_elements, concrete_size, gather_or_zero, register, scatter
 
 
 class COOInfo(NamedTuple):
@@ -133,7 +133,7 @@ class COO(JAXSparse):
 
 def _coo_todense(data: Any, row: Any, col: Any, *, spinfo: COOInfo) -> Any:
     data = xnp.asarray(data)
-    return xnp.zeros(tuple(spinfo.shape), data.dtype).at[xnp.asarray(row), xnp.asarray(col)].add(data, mode="drop")
+    return scatter(xnp.zeros(tuple(spinfo.shape), data.dtype), (xnp.asarray(row), xnp.asarray(col)), data)
 
 
 def _coo_fromdense(mat: Any, *, nse: Any, index_dtype: Any = np.int32) -> tuple[Any, Any, Any]:
@@ -150,9 +150,9 @@ def _coo_product(data: Any, row: Any, col: Any, x: Any, *, shape: Sequence[int],
         row, col, shape = col, row, shape[::-1]
     if x.shape[0] != shape[1]:
         raise ValueError(f"product of a sparse matrix of shape {tuple(shape)} with an array of shape {x.shape}")
-    rows = x.at[col].get(mode="fill", fill_value=0)
+    rows = gather_or_zero(x, (col,))
     terms = data.reshape(-1, *[1] * (x.ndim - 1)) * rows
-    return xnp.zeros((shape[0], *x.shape[1:]), terms.dtype).at[row].add(terms, mode="drop")
+    return scatter(xnp.zeros((shape[0], *x.shape[1:]), terms.dtype), (row,), terms)
 
 
 def _coo_matvec(data: Any, row: Any, col: Any, v: Any, *, spinfo: COOInfo, transpose: bool = False) -> Any:

@@ -95,6 +95,21 @@ def batch_grid(shape: Sequence[int], n_after: int = 1, of: Sequence[int] | None 
     )
 
 
+def gather_or_zero(x: Any, where: tuple[Any, ...]) -> Any:
+    """x at index arrays for its leading dimensions; 0 where they are out of bounds, as all are of an empty array."""
+    if 0 in x.shape[: len(where)]:
+        shape = np.broadcast_shapes(*[i.shape for i in where])
+        return xnp.zeros((*shape, *x.shape[len(where) :]), x.dtype)
+    return x.at[where].get(mode="fill", fill_value=0)
+
+
+def scatter(x: Any, where: tuple[Any, ...], y: Any, kind: str = "add") -> Any:
+    """x with `y` added (or set) at index arrays for its leading dimensions; dropped where they are out of bounds."""
+    if 0 in x.shape[: len(where)]:
+        return x
+    return getattr(x.at[where], kind)(y, mode="drop")
+
+
 def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
     """The rows and columns of CSR indices. Rows of padding, beyond the last pointer, are out of bounds."""
     position = lax.iota(shaped(indices).dtype, shaped(indices).shape[-1])
@@ -104,7 +119,7 @@ def _csr_to_coo(indices: Any, indptr: Any) -> tuple[Any, Any]:
 
 def _coo_extract(row: Any, col: Any, mat: Any) -> Any:
     """The elements of a dense matrix at rows and columns; 0 out of bounds."""
-    return xnp.asarray(mat).at[row, col].get(mode="fill", fill_value=0)
+    return gather_or_zero(xnp.asarray(mat), (row, col))
 
 
 def _csr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
