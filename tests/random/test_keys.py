@@ -303,3 +303,39 @@ def test_wide_types_that_are_asked_for():
             assert draw(random.key(0), dtype).dtype.itemsize == 4
         with config.explicit_x64_dtypes("error"), pytest.raises(ValueError, match="Explicitly requested dtype"):
             draw(random.key(0), dtype)
+
+
+def test_seed_offset():
+    # Keys as JAX gives them: the offset is added in the seed's type, which may wrap around.
+    from xtrace.core import config
+
+    f = xt.jit(lambda: random.key_data(random.key(1)))
+    assert f().tolist() == [0, 1]
+    cases = [
+        (1, [0, 8]),
+        (-1, [0, 6]),
+        (True, [0, 8]),
+        (2**31 - 1, [0, 2**31 + 6]),
+        (2**33 + 1, [0, 8]),
+        (np.uint32(2**32 - 1), [0, 6]),
+        (np.int8(127), [0, 2**32 - 122]),
+        (xt.numpy.uint8(255), [0, 6]),
+    ]
+    with config.random_seed_offset(7):
+        for seed, words in cases:
+            assert random.key_data(random.key(seed)).tolist() == words
+            assert random.PRNGKey(seed).tolist() == words
+        assert random.key_data(random.key(1, impl="rbg")).tolist() == [0, 8, 0, 8]
+        assert f().tolist() == [0, 8]
+        assert random.key_data(xt.vmap(random.key)(np.arange(3))).tolist() == [[0, 7], [0, 8], [0, 9]]
+        with xt.enable_x64(True):
+            assert random.key_data(random.key(2**33 + 1)).tolist() == [2, 8]
+            assert random.key_data(random.key(2**63 - 1)).tolist() == [2**31, 6]
+            assert random.key_data(random.key(-1)).tolist() == [0, 6]
+        # Words are no seeds.
+        assert random.key_data(random.wrap_key_data(np.array([0, 1], np.uint32))).tolist() == [0, 1]
+    assert f().tolist() == [0, 1]
+    with config.random_seed_offset(2**31), pytest.raises(OverflowError):
+        random.key(1)
+    with pytest.raises((TypeError, ValueError)):
+        xt.config.update("jax_random_seed_offset", 1.5)

@@ -424,6 +424,9 @@ default_prng_impl = _define(
     choices=("threefry2x32", "rbg", "unsafe_rbg"),
     in_jit_key=True,
 )
+random_seed_offset = _define(
+    "random_seed_offset", 0, "what is added to every seed that random.key and its like are given", in_jit_key=True
+)
 legacy_prng_key = _define(
     "legacy_prng_key",
     "allow",

@@ -16,7 +16,8 @@ import numpy as np
 
 from xtrace.core import config, dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.primitive import Primitive, shaped
+from xtrace.core.primitive import Primitive, check_int_range, shaped
+from xtrace.lax import elementwise
 from xtrace.lax.rules import broadcast_shapes, elementwise_batch
 from xtrace.transforms.batching import MappedAxis, move_axis
 
@@ -140,7 +141,11 @@ random_seed_p.batch = lambda axis, args, dims, **params: (random_seed_p.bind(*ar
 
 
 def random_seed(seeds: Any, impl: PRNGImpl) -> Any:
-    """Keys made from integers, one from each."""
+    """Keys made from integers, one from each. The flag `random_seed_offset` is added to them, modulo their type."""
+    offset = config.random_seed_offset.value
+    if offset:
+        check_int_range(offset)
+        seeds = elementwise.add(seeds, np.asarray(offset).astype(shaped(seeds).dtype)[()])
     return random_seed_p.bind(seeds, impl=impl)
 
 

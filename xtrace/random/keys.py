@@ -38,7 +38,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Make a key from an integer.
 
     Args:
-      seed: a scalar integer. Only its low 32 bits (64 in x64 mode) matter.
+      seed: a scalar integer. Only its low 32 bits (64 in x64 mode) matter. The flag `random_seed_offset` is added to it.
       impl: name of the generator: "threefry2x32", "rbg" or "unsafe_rbg"; None: the configured default.
       dtype: in place of `impl`, a key dtype.
 
@@ -77,14 +77,14 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
 def _seeded(name: str, seed: Any, impl: random_bits.PRNGImpl) -> Any:
     kind = type(seed)
     if kind is int or kind is bool:
-        if current.trace is None and impl is random_bits.threefry2x32:
+        if current.trace is None and impl is random_bits.threefry2x32 and not config.random_seed_offset.value:
             bits = 64 if config.enable_x64.value else 32
             if not -(2**63) <= seed < 2**63:
                 raise OverflowError(f"{name}: seed {seed} does not fit in 64 bits; reduce it, e.g. seed % 2**32")
             low = seed & (2**bits - 1)
             words = np.array([low >> 32, low & 0xFFFFFFFF], np.uint32)
             return PRNGKeyArray(impl, transfers.put(words, _RAW, None, False))
-        return random_bits.random_seed_p.bind(_seed_scalar(name, seed), impl=impl)
+        return random_bits.random_seed(_seed_scalar(name, seed), impl)
     aval = getattr(seed, "aval", None)
     if aval is not None and isinstance(aval.dtype, random_bits.KeyDtype):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
@@ -104,7 +104,7 @@ def _seeded(name: str, seed: Any, impl: random_bits.PRNGImpl) -> Any:
         seed = _seed_scalar(name, int(seed)) if dtype.itemsize == 8 or dtypes.is_bool(dtype) else seed[()]
     elif dtypes.is_bool(dtype):
         seed = shapes.convert_element_type(seed, dtypes.int32)
-    return random_bits.random_seed_p.bind(seed, impl=impl)
+    return random_bits.random_seed(seed, impl)
 
 
 _RAW = ShapedArray((2,), dtypes.uint32)
