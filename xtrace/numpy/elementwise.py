@@ -22,6 +22,7 @@ def refuse_complex(name: str, error: type[Exception] = TypeError) -> Callable[..
     def refuse(*args: Any) -> Any:
         raise error(f"{name} does not support complex numbers: take their .real or .imag, or abs(x), first")
 
+    refuse.raises = error  # type: ignore[attr-defined]  # for the docstring
     return refuse
 
 

@@ -16,6 +16,7 @@ from xtrace.lax import shapes
 from xtrace.numpy.elementwise import refuse_complex
 from xtrace.numpy.promotion import check_arraylike, promote
 from xtrace.numpy.scalars import pick, scalar, weak_scalar
+from xtrace.numpy.ufunc_docs import document
 from xtrace.numpy.ufuncs import Binary, unary
 
 
@@ -75,7 +76,7 @@ def _is_infinity(name: str, infinity: float, doc: str) -> Callable[..., Any]:
         return test(x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = document(name, doc, 1, "", ValueError, "out: not supported.")
     return function
 
 

@@ -20,6 +20,7 @@ from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import current
 from xtrace.lax.shapes import broadcast_in_dim_p
 from xtrace.numpy.promotion import is_arraylike, promote
+from xtrace.numpy.ufunc_docs import document
 from xtrace.runtime.jaxlib_api import ArrayImpl
 from xtrace.transforms.staging import StagedTracer
 
@@ -127,7 +128,7 @@ def unary(
         return slow(x)
 
     ufunc.__name__ = ufunc.__qualname__ = name
-    ufunc.__doc__ = doc
+    ufunc.__doc__ = document(name, doc, 1, to, getattr(special.get("c"), "raises", None))
     return ufunc
 
 
@@ -144,9 +145,9 @@ class Binary:
     ) -> None:
         self.name = name
         self.primitive = primitive
-        self.doc = doc
         self.kept = _KEPT[to]
         special = self.by_kind = _spread(by_kind)
+        self.doc = document(name, doc, 2, to, getattr(special.get("c"), "raises", None))
 
         def general(x: Any, y: Any) -> Any:
             x, y = promote(name, (x, y), to)
