@@ -122,22 +122,94 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Products of the elements up to each one along `axis`. Arguments, result and errors as in `cumsum`."""
+    """Products of the elements up to each one along `axis`.
+
+    Args:
+      operand: array of numbers.
+      axis: dimension, not negative.
+      reverse: go from each element to the end instead.
+
+    Returns:
+      An array of the shape and dtype of `operand`.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a bool operand.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.cumprod(np.array([1, 2, 3])).tolist()
+      [1, 2, 6]
+    """
     return _bind(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The maximum so far along `axis`; NaN after a NaN. Arguments, result and errors as in `cumsum`."""
+    """The maximum so far along `axis`; NaN after a NaN.
+
+    Args:
+      operand: array of numbers.
+      axis: dimension, not negative.
+      reverse: go from each element to the end instead.
+
+    Returns:
+      An array of the shape and dtype of `operand`.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a bool operand.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.cummax(np.array([1, 3, 2])).tolist()
+      [1, 3, 3]
+    """
     return _bind(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """The minimum so far along `axis`; NaN after a NaN. Arguments, result and errors as in `cumsum`."""
+    """The minimum so far along `axis`; NaN after a NaN.
+
+    Args:
+      operand: array of numbers.
+      axis: dimension, not negative.
+      reverse: go from each element to the end instead.
+
+    Returns:
+      An array of the shape and dtype of `operand`.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a bool operand.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.cummin(np.array([2, 1, 3])).tolist()
+      [2, 1, 1]
+    """
     return _bind(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """log of the sum of exponentials so far along `axis`, without overflow. Arguments and errors as in `cumsum`."""
+    """log of the sum of exponentials so far along `axis`, without overflow.
+
+    Args:
+      operand: array of floats or complex numbers.
+      axis: dimension, not negative.
+      reverse: go from each element to the end instead.
+
+    Returns:
+      An array of the shape and dtype of `operand`.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: an operand of integers or booleans.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.cumlogsumexp(np.array([0.0, -np.inf])).tolist()
+      [0.0, 0.0]
+    """
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 
 

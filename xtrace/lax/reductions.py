@@ -106,6 +106,18 @@ reduce_xor_p = _reduction("reduce_xor", "biu")
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Sum over the dimensions `axes`.
 
+    Args:
+      operand: array of numbers.
+      axes: the dimensions, not negative.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.lax.reduce_sum(np.arange(6).reshape(2, 3), (1,)).tolist()
     [3, 12]
@@ -115,37 +127,141 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
-    """Product over the dimensions `axes`."""
+    """Product over the dimensions `axes`.
+
+    Args:
+      operand: array of numbers.
+      axes: the dimensions, not negative.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.reduce_prod(np.array([[1, 2], [3, 4]]), (1,)).tolist()
+      [2, 12]
+    """
     axes = tuple(axes)
     return reduce_prod_p.bind(operand, axes=axes, out_sharding=None) if axes else operand
 
 
 def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """Maximum over the dimensions `axes`; NaN where there is one. Complex numbers compare by real part first."""
+    """Maximum over the dimensions `axes`; NaN where there is one. Complex numbers compare by real part first.
+
+    Args:
+      operand: array of numbers.
+      axes: the dimensions, not negative.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.reduce_max(np.array([[1, 2], [3, 4]]), (1,)).tolist()
+      [2, 4]
+    """
     axes = tuple(axes)
     return reduce_max_p.bind(operand, axes=axes, out_sharding=out_sharding) if axes else operand
 
 
 def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """Minimum over the dimensions `axes`; NaN where there is one. Complex numbers compare by real part first."""
+    """Minimum over the dimensions `axes`; NaN where there is one. Complex numbers compare by real part first.
+
+    Args:
+      operand: array of numbers.
+      axes: the dimensions, not negative.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.reduce_min(np.array([[1, 2], [3, 4]]), (1,)).tolist()
+      [1, 3]
+    """
     axes = tuple(axes)
     return reduce_min_p.bind(operand, axes=axes, out_sharding=out_sharding) if axes else operand
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
-    """Logical (bool) or bitwise (integers) AND over the dimensions `axes`."""
+    """Logical (bool) or bitwise (integers) AND over the dimensions `axes`.
+
+    Args:
+      operand: array of bool or integer dtype.
+      axes: the dimensions, not negative.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.reduce_and(np.array([[True, False], [True, True]]), (1,)).tolist()
+      [False, True]
+    """
     axes = tuple(axes)
     return reduce_and_p.bind(operand, axes=axes) if axes else operand
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
-    """Logical (bool) or bitwise (integers) OR over the dimensions `axes`."""
+    """Logical (bool) or bitwise (integers) OR over the dimensions `axes`.
+
+    Args:
+      operand: array of bool or integer dtype.
+      axes: the dimensions, not negative.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.reduce_or(np.array([[1, 2], [4, 4]]), (1,)).tolist()
+      [3, 4]
+    """
     axes = tuple(axes)
     return reduce_or_p.bind(operand, axes=axes) if axes else operand
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
-    """Logical (bool) or bitwise (integers) XOR over the dimensions `axes`."""
+    """Logical (bool) or bitwise (integers) XOR over the dimensions `axes`.
+
+    Args:
+      operand: array of bool or integer dtype.
+      axes: the dimensions, not negative.
+
+    Returns:
+      An array of the dtype of `operand` without those dimensions.
+
+    Raises:
+      ValueError: a dimension that doesn't exist.
+      TypeError: a dtype that the operation isn't defined for.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.reduce_xor(np.array([[1, 3], [4, 4]]), (1,)).tolist()
+      [2, 0]
+    """
     axes = tuple(axes)
     return reduce_xor_p.bind(operand, axes=axes) if axes else operand
 
@@ -307,7 +423,22 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     """Position of the minimum along a dimension: the first of equals, the first NaN if there is one.
 
-    Arguments, result and errors as in `argmax`.
+    Args:
+      operand: array of bool, integer or floating dtype, not empty along `axis`.
+      axis: dimension, not negative.
+      index_dtype: integer dtype of the result.
+
+    Returns:
+      An array of `index_dtype` with the shape of `operand` without `axis`.
+
+    Raises:
+      ValueError: a dimension that doesn't exist or is empty.
+      TypeError: an index_dtype that is no integer type.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> int(xt.lax.argmin(np.array([5, 1, 1]), 0, np.int32))
+      1
     """
     return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonical_dtype(index_dtype))
 

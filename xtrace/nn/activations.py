@@ -34,6 +34,12 @@ def _relu(x: Any) -> Any:
 def relu(x: Any) -> Any:
     """Rectified linear unit: max(x, 0). Its derivative at 0 is 0. Integers stay integers.
 
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`.
+
     Example:
       >>> import numpy as np
       >>> import xtrace as xt
@@ -57,7 +63,20 @@ def _relu6(x: Any) -> Any:
 
 @composite
 def relu6(x: Any) -> Any:
-    """Rectified linear unit cut at 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0."""
+    """Rectified linear unit cut at 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.relu6(np.array([-2.0, 3.0, 8.0], np.float32))
+      Array([0., 3., 6.], dtype=float32)
+    """
     return _relu6(beside_floats("relu6", x))
 
 
@@ -65,8 +84,20 @@ def relu6(x: Any) -> Any:
 def sigmoid(x: Any) -> Any:
     """Logistic sigmoid: 1 / (1 + exp(-x)).
 
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`.
+
     Raises:
       TypeError: `x` is of an integer type.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.sigmoid(np.array([-np.inf, 0.0, np.inf], np.float32))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     return el.logistic_p.bind(promote("sigmoid", (x,))[0])
 
@@ -79,19 +110,58 @@ def _softplus(x: Any) -> Any:
 
 @composite
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x)), which doesn't overflow."""
+    """log(1 + exp(x)), which doesn't overflow.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.softplus(np.array([-np.inf, 100.0], np.float32))
+      Array([  0., 100.], dtype=float32)
+    """
     return _softplus(inexact("softplus", x))
 
 
 @composite
 def log_sigmoid(x: Any) -> Any:
-    """log(sigmoid(x)) = -softplus(-x), which doesn't underflow."""
+    """log(sigmoid(x)) = -softplus(-x), which doesn't underflow.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.log_sigmoid(np.array([-100.0, np.inf], np.float32))
+      Array([-100.,   -0.], dtype=float32)
+    """
     return el.neg_p.bind(_softplus(el.neg_p.bind(inexact("log_sigmoid", x))))
 
 
 @composite
 def sparse_plus(x: Any) -> Any:
-    """0 below -1, (x + 1)**2 / 4 up to 1, x above: the integral of `sparse_sigmoid`."""
+    """0 below -1, (x + 1)**2 / 4 up to 1, x above: the integral of `sparse_sigmoid`.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.sparse_plus(np.array([-2.0, 0.0, 3.0], np.float32))
+      Array([0.  , 0.25, 3.  ], dtype=float32)
+    """
     x = beside_floats("sparse_plus", x)
     middle = div(lax.integer_pow(add(x, like(x, 1)), 2), like(x, 4))
     upper = lax.select_n(el.ge_p.bind(x, like(x, 1)), middle, x)
@@ -100,14 +170,40 @@ def sparse_plus(x: Any) -> Any:
 
 @composite
 def sparse_sigmoid(x: Any) -> Any:
-    """0 below -1, (x + 1) / 2 up to 1, 1 above."""
+    """0 below -1, (x + 1) / 2 up to 1, 1 above.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.sparse_sigmoid(np.array([-2.0, 0.0, 3.0], np.float32))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x = beside_floats("sparse_sigmoid", x)
     return mul(like(x, 0.5), least_of(like(x, 2), greatest_of(like(x, 0), add(x, like(x, 1)))))
 
 
 @composite
 def soft_sign(x: Any) -> Any:
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.soft_sign(np.array([-1.0, 0.0, 3.0], np.float32))
+      Array([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
     x = inexact("soft_sign", x)
     return div(x, add(el.abs_p.bind(x), like(x, 1)))
 
@@ -116,8 +212,20 @@ def soft_sign(x: Any) -> Any:
 def silu(x: Any) -> Any:
     """Sigmoid-weighted linear unit, also called swish: x * sigmoid(x).
 
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`.
+
     Raises:
       TypeError: `x` is of an integer type.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.silu(np.array([-100.0, 0.0, 100.0], np.float32))
+      Array([ -0.,   0., 100.], dtype=float32)
     """
     (x,) = promote("silu", (x,))
     return mul(x, el.logistic_p.bind(x))
@@ -128,14 +236,41 @@ swish = silu
 
 @composite
 def mish(x: Any) -> Any:
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.mish(np.array([0.0, 100.0], np.float32))
+      Array([  0., 100.], dtype=float32)
+    """
     x = inexact("mish", x)
     return mul(x, el.tanh_p.bind(_softplus(x)))
 
 
 @composite
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
-    """x where x >= 0, negative_slope * x elsewhere."""
+    """x where x >= 0, negative_slope * x elsewhere.
+
+    Args:
+      x: an array.
+      negative_slope: array or number that broadcasts with `x`.
+
+    Returns:
+      An array of the shape of `x` and `negative_slope`, broadcast; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.leaky_relu(np.array([-1.0, 0.0, 3.0], np.float32))
+      Array([-0.01,  0.  ,  3.  ], dtype=float32)
+    """
     x, slope = promote("leaky_relu", (x, negative_slope), "inexact")
     shape = np.broadcast_shapes(shaped(x).shape, shaped(slope).shape)
     return lax.select_n(el.ge_p.bind(x, like(x, 0)), _wide(mul(slope, x), shape), _wide(x, shape))
@@ -148,14 +283,40 @@ def _wide(x: Any, shape: tuple[int, ...]) -> Any:
 
 @composite
 def hard_sigmoid(x: Any) -> Any:
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.hard_sigmoid(np.array([-4.0, 0.0, 4.0], np.float32))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x = beside_floats("hard_sigmoid", x)
     return div(_relu6(add(x, like(x, 3))), like(x, 6))
 
 
 @composite
 def hard_silu(x: Any) -> Any:
-    """x * hard_sigmoid(x), also called hard_swish."""
+    """x * hard_sigmoid(x), also called hard_swish.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.hard_silu(np.array([-4.0, 0.0, 4.0], np.float32))
+      Array([-0.,  0.,  4.], dtype=float32)
+    """
     x = beside_floats("hard_silu", x)
     return mul(x, div(_relu6(add(x, like(x, 3))), like(x, 6)))
 
@@ -165,7 +326,20 @@ hard_swish = hard_silu
 
 @composite
 def hard_tanh(x: Any) -> Any:
-    """-1 below -1, x up to 1, 1 above. Integers stay integers."""
+    """-1 below -1, x up to 1, 1 above. Integers stay integers.
+
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.hard_tanh(np.array([-4.0, 0.5, 4.0], np.float32))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     (x,) = promote("hard_tanh", (x,), "numeric")
     lower = lax.select_n(el.lt_p.bind(x, like(x, -1)), x, filled(x, -1))
     return lax.select_n(el.gt_p.bind(x, like(x, 1)), lower, filled(x, 1))
@@ -173,7 +347,21 @@ def hard_tanh(x: Any) -> Any:
 
 @composite
 def celu(x: Any, alpha: Any = 1.0) -> Any:
-    """Continuously differentiable exponential linear unit: max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)."""
+    """Continuously differentiable exponential linear unit: max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1).
+
+    Args:
+      x: an array.
+      alpha: array or number that broadcasts with `x`: what the negative side tends to, negated.
+
+    Returns:
+      An array of the shape of `x` and `alpha`, broadcast; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.celu(np.array([-1.0, 0.0, 3.0], np.float32))
+      Array([-0.63212055,  0.        ,  3.        ], dtype=float32)
+    """
     x, alpha = promote("celu", (x, alpha), "inexact")
     negative = el.expm1_p.bind(div(least_of(x, like(x, 0)), alpha))
     return add(greatest_of(x, like(x, 0)), mul(alpha, negative))
@@ -194,7 +382,21 @@ def _elu_wide(x: Any, negative: Any) -> Any:
 
 @composite
 def elu(x: Any, alpha: Any = 1.0) -> Any:
-    """Exponential linear unit: x where x > 0, alpha * (exp(x) - 1) elsewhere."""
+    """Exponential linear unit: x where x > 0, alpha * (exp(x) - 1) elsewhere.
+
+    Args:
+      x: an array.
+      alpha: array or number that broadcasts with `x`: what the negative side tends to, negated.
+
+    Returns:
+      An array of the shape of `x` and `alpha`, broadcast; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.elu(np.array([-np.inf, 0.0, 3.0], np.float32))
+      Array([-1.,  0.,  3.], dtype=float32)
+    """
     return _elu(*promote("elu", (x, alpha), "inexact"))
 
 
@@ -202,7 +404,19 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 def selu(x: Any) -> Any:
     """Scaled exponential linear unit: 1.0507… * elu(x, 1.6732…).
 
+    Args:
+      x: an array.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
     Source: Klambauer et al., "Self-normalizing neural networks", 2017.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.selu(np.array([0.0, 1.0], np.float32))
+      Array([0.      , 1.050701], dtype=float32)
     """
     x = beside_floats("selu", x)
     return mul(like(x, 1.0507009873554804934193349852946), _elu(x, like(x, 1.6732632423543772848170429916717)))
@@ -216,7 +430,16 @@ def gelu(x: Any, approximate: bool = True) -> Any:
       x: an array.
       approximate: whether to use 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) for that function.
 
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
     Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.gelu(np.array([-10.0, 0.0, 10.0], np.float32))
+      Array([-0.,  0., 10.], dtype=float32)
     """
     x = strong_inexact("gelu", x)
     if approximate:
@@ -228,7 +451,21 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 @composite
 def squareplus(x: Any, b: Any = 4) -> Any:
-    """(x + sqrt(x**2 + b)) / 2: a softplus without exponentials."""
+    """(x + sqrt(x**2 + b)) / 2: a softplus without exponentials.
+
+    Args:
+      x: an array.
+      b: array or number that broadcasts with `x`: how wide the bend at 0 is.
+
+    Returns:
+      An array of the shape of `x` and `b`, broadcast; integers become floats.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.squareplus(np.array([0.0, 1.5], np.float32))
+      Array([1., 2.], dtype=float32)
+    """
     x, b = promote("squareplus", (x, b), "inexact")
     return div(add(x, el.sqrt_p.bind(add(el.square_p.bind(x), b))), like(x, 2))
 
@@ -237,8 +474,21 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 def glu(x: Any, axis: int = -1) -> Any:
     """Gated linear unit: the first half of `x` along `axis` times the sigmoid of the second.
 
+    Args:
+      x: an array.
+      axis: the axis that is halved.
+
+    Returns:
+      An array of the shape of `x`, but half as long along `axis`.
+
     Raises:
       ValueError: the axis has an odd size.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.glu(np.array([1.0, 2.0, 0.0, 100.0], np.float32))
+      Array([0.5, 2. ], dtype=float32)
     """
     (x,) = promote("glu", (x,))
     shape = shaped(x).shape
@@ -250,7 +500,19 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 def identity(x: Any) -> Any:
-    """`x` itself, as an array."""
+    """`x` itself, as an array.
+
+    Args:
+      x: an array, or what can be made one.
+
+    Returns:
+      `x` as an array.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.nn.identity([1, 2])
+      Array([1, 2], dtype=int32)
+    """
     from xtrace import numpy as xnp
 
     return xnp.asarray(x)

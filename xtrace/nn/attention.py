@@ -59,6 +59,13 @@ def dot_product_attention(
       NotImplementedError: another implementation is asked for.
 
     Source: Vaswani et al., "Attention is all you need", 2017.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> q = np.ones((2, 5, 4, 8), np.float32)
+      >>> xt.nn.dot_product_attention(q, q, q, is_causal=True).shape
+      (2, 5, 4, 8)
     """
     check_arraylike("dot_product_attention", query, key, value)
     if implementation not in (None, "xla"):

@@ -42,6 +42,15 @@ def _full(name: str, shape: Any, value: Any, dtype: Any, out_sharding: Any) -> A
 def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros; `key` is not used.
 
+    Args:
+      key: any value.
+      shape: of the array.
+      dtype: of the array; None: the default float.
+      out_sharding: how the array is laid out over devices.
+
+    Returns:
+      The array.
+
     Example:
       >>> import xtrace as xt
       >>> xt.nn.initializers.zeros(None, (2,))
@@ -52,6 +61,15 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones; `key` is not used.
+
+    Args:
+      key: any value.
+      shape: of the array.
+      dtype: of the array; None: the default float.
+      out_sharding: how the array is laid out over devices.
+
+    Returns:
+      The array.
 
     Example:
       >>> import xtrace as xt
@@ -67,6 +85,14 @@ def constant(value: Any, dtype: Any = None) -> Callable[..., Any]:
     Args:
       value: a number or an array.
       dtype: of the arrays; None: the default float.
+
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.nn.initializers.constant(-7)(None, (2,))
+      Array([-7., -7.], dtype=float32)
     """
     default = dtype
 
@@ -86,6 +112,13 @@ def _scaled_uniform(key: Any, scale: Any, *, shape: Any, dtype: Any) -> Any:
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Callable[..., Any]:
     """An initializer with uniform numbers in [0, scale).
+
+    Args:
+      scale: the upper bound.
+      dtype: of the arrays; None: the default float.
+
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
 
     Example:
       >>> import xtrace as xt
@@ -124,6 +157,9 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Callable[..., Any]:
       stddev: standard deviation.
       dtype: of the arrays; None: the default float.
 
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
     Example:
       >>> import xtrace as xt
       >>> xt.nn.initializers.normal(5.0)(xt.random.key(0), (2, 3)).shape
@@ -151,6 +187,14 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
       stddev: standard deviation before the cut.
       dtype: of the arrays; None: the default float.
       lower, upper: bounds, in standard deviations.
+
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.nn.initializers.truncated_normal(5.0)(xt.random.key(0), (2, 3)).shape
+      (2, 3)
     """
     default = dtype
 
@@ -278,6 +322,9 @@ def variance_scaling(
       batch_axis: axes that aren't counted.
       dtype: of the arrays; None: the default float.
 
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
     Raises:
       ValueError: there is no such mode or distribution; the shape has no such axes.
 
@@ -320,7 +367,23 @@ def _scaling(name: str, scale: float, mode: str, distribution: str, source: str)
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""An initializer: variance_scaling({scale}, "{mode}", "{distribution}").
 
+    Args:
+      in_axis, out_axis: axes of the inputs and outputs; the others are those of a receptive field.
+      batch_axis: axes that aren't counted.
+      dtype: of the arrays; None: the default float.
+
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
+    Raises:
+      ValueError: the shape has no such axes.
+
     Source: {source}.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.nn.initializers.{name}()(xt.random.key(0), (4, 3)).shape
+      (4, 3)
     """
     return make
 
@@ -367,10 +430,20 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Ca
       column_axis: the axis of the columns; the others together are the rows.
       dtype: of the arrays; None: the default float.
 
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
     Raises:
       ValueError: the shape has fewer than two dimensions.
 
     Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear networks", 2013.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> q = xt.nn.initializers.orthogonal()(xt.random.key(0), (3, 2))
+      >>> np.allclose(q.T @ q, np.eye(2), atol=1e-5)
+      True
     """
     default = dtype
 
@@ -393,10 +466,18 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
       column_axis: of that matrix.
       dtype: of the arrays; None: the default float.
 
+    Returns:
+      A function init(key, shape, dtype, out_sharding) that returns the array.
+
     Raises:
       ValueError: the shape isn't that of a 1-, 2- or 3-dimensional kernel, or has more inputs than outputs.
 
     Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.nn.initializers.delta_orthogonal()(xt.random.key(0), (3, 3, 2, 4)).shape
+      (3, 3, 2, 4)
     """
     default = dtype
 

@@ -38,6 +38,9 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
       axis: an axis, several, or None for all. Names of mapped axes may be among them.
       where: booleans that broadcast to `x`: elements to take into account. The others are 0 in the result.
 
+    Returns:
+      An array of the shape of `x`.
+
     Raises:
       ValueError: there is no such axis.
 
@@ -62,6 +65,15 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
       x: an array.
       axis: an axis, several, or None for all. Names of mapped axes may be among them.
       where: booleans that broadcast to `x`: elements to take into account. The others are -inf in the result.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.log_softmax(np.array([0.0, 100.0], np.float32))
+      Array([-100.,    0.], dtype=float32)
     """
     x = inexact("log_softmax", x)
     axes = axes_of("log_softmax", axis, shaped(x).ndim)
@@ -150,6 +162,9 @@ def logsumexp(
       return_sign: whether to return (log of the magnitude of the sum, its sign).
       where: booleans that broadcast to `a`: elements to take into account.
 
+    Returns:
+      An array without the reduced axes; with `return_sign` a pair of them.
+
     Example:
       >>> import numpy as np
       >>> import xtrace as xt
@@ -168,6 +183,15 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
       axis: an axis, several, or None for all. Names of mapped axes may be among them.
       where: booleans that broadcast to `x`: elements to take into account.
       keepdims: whether the reduced axes stay, with size 1.
+
+    Returns:
+      An array without the reduced axes.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.logmeanexp(np.array([5.0, 5.0], np.float32))
+      Array(5., dtype=float32)
     """
     out = _logsumexp(x, axis, None, keepdims, where)
     return sub(out, el.log_p.bind(_count(out, x, where, axis, keepdims)))
@@ -204,7 +228,19 @@ def _log1mexp(x: Any) -> Any:
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)), accurate for small and large x >= 0.
 
+    Args:
+      x: an array of positive numbers.
+
+    Returns:
+      An array of the shape of `x`; integers become floats.
+
     Source: Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.log1mexp(np.array([0.0, np.inf], np.float32))
+      Array([-inf,  -0.], dtype=float32)
     """
     return _log1mexp(inexact("log1mexp", x))
 
@@ -230,8 +266,17 @@ def standardize(
       where: booleans that broadcast to `x`: elements that mean and variance are taken over.
       algorithm: "fast" takes the variance as mean(x**2) - mean(x)**2, "stable" as mean((x - mean(x))**2).
 
+    Returns:
+      An array of the shape of `x`.
+
     Raises:
       ValueError: there is no such axis or algorithm.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.nn.standardize(np.array([1.0, 3.0], np.float32), epsilon=0.0)
+      Array([-1.,  1.], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")

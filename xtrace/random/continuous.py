@@ -61,6 +61,9 @@ def uniform(
       dtype: a floating type; None: the default float.
       minval, maxval: bounds, which broadcast to `shape`.
 
+    Returns:
+      An array of the samples.
+
     Raises:
       ValueError: the dtype isn't floating, or the bounds don't broadcast to `shape`.
 
@@ -89,6 +92,9 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       key: a single key.
       shape: of the result.
       dtype: a floating or complex type; None: the default float.
+
+    Returns:
+      An array of the samples.
 
     Raises:
       ValueError: the dtype is neither floating nor complex.
@@ -129,6 +135,14 @@ def truncated_normal(
       lower, upper: bounds, which broadcast to `shape`.
       shape: of the result; None: that of the bounds.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.truncated_normal(xt.random.key(0), -1.0, 1.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("truncated_normal", dtype)
     shape = common_shape("truncated_normal", shape, lower, upper)
@@ -184,6 +198,10 @@ def _parameterless(name: str, fun: Callable[..., Any], doc: str) -> Callable[...
       key: a single key.
       shape: of the result.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of the samples.
 
     Raises:
       ValueError: the dtype isn't floating.
@@ -238,6 +256,14 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
       shape: of the result.
       dtype: a floating type; None: the default float.
       mode: "high" uses twice the bits, so that large values keep all their digits; None: "low".
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.gumbel(xt.random.key(0), (2, 3)).shape
+      (2, 3)
     """
     dtype, mode = float_dtype("gumbel", dtype), gumbel_mode(mode)
     return placed(_gumbel("gumbel", key, shape=canonical_shape("gumbel", shape), dtype=dtype, mode=mode), out_sharding)
@@ -264,6 +290,14 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None,
       sigma: standard deviation of the logarithm; broadcasts to `shape`.
       shape: of the result; None: that of `sigma`.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.lognormal(xt.random.key(0), 1.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = inexact_dtype("lognormal", dtype)
     shape = common_shape("lognormal", shape, sigma)
@@ -283,6 +317,14 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
       b: shape of the distribution; broadcasts to `shape`.
       shape: of the result; None: that of `b`.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.pareto(xt.random.key(0), 2.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("pareto", dtype)
     return placed(_pareto("pareto", key, b, shape=common_shape("pareto", shape, b), dtype=dtype), out_sharding)
@@ -304,6 +346,14 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
       scale: broadcasts to `shape`.
       shape: of the result; None: that of `scale`.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.rayleigh(xt.random.key(0), 1.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("rayleigh", dtype)
     shape = common_shape("rayleigh", shape, scale)
@@ -325,6 +375,14 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
       scale, concentration: they broadcast with `shape`.
       shape: of the numbers drawn; the parameters then transform them, broadcasting.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.weibull_min(xt.random.key(0), 1.0, 2.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("weibull_min", dtype)
     shape = canonical_shape("weibull_min", shape)
@@ -359,6 +417,14 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
       mean: broadcasts to `shape`.
       shape: of the result; None: that of `mean`.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.wald(xt.random.key(0), 2.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("wald", dtype)
     return placed(_wald("wald", key, mean, shape=common_shape("wald", shape, mean), dtype=dtype), out_sharding)
@@ -386,6 +452,14 @@ def triangular(
       left, mode, right: broadcast to `shape`.
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.triangular(xt.random.key(0), 0.0, 1.0, 2.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("triangular", dtype)
     shape = common_shape("triangular", shape, left, mode, right)
@@ -408,6 +482,14 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
       loc, scale: location and scale; they broadcast.
       shape: of the samples for each element of the parameters: the result has shape + the parameters' shape.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.double_sided_maxwell(xt.random.key(0), 0.0, 1.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("double_sided_maxwell", dtype)
     own = common_shape("double_sided_maxwell", None, loc, scale)

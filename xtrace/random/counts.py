@@ -195,6 +195,9 @@ def poisson(
       dtype: an integer type; None: the default integer.
       method: "exact", by loops, or "approximate", without.
 
+    Returns:
+      An array of the samples.
+
     Raises:
       NotImplementedError: the exact method with another generator, whose bits depend on how often the loop runs.
 
@@ -340,6 +343,9 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
 
+    Returns:
+      An array of the samples.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.binomial(xt.random.key(0), 10, 0.5, (2,)).shape
@@ -387,6 +393,12 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 
     Returns:
       [..., k], with sum n along the last axis.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.random.multinomial(xt.random.key(0), 5, np.array([0.5, 0.5, 0.0], np.float32)).sum()
+      Array(5., dtype=float32)
     """
     dtype = float_dtype("multinomial", dtype)
     own = shaped(p).shape

@@ -49,6 +49,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       shape: of the result; None: that of `p`.
       mode: "high" uses twice the bits, for probabilities so small that one float's digits don't tell them.
 
+    Returns:
+      An array of the samples.
+
     Raises:
       TypeError: `p` isn't a float.
       ValueError: `p` doesn't broadcast to `shape`, or there is no such mode.
@@ -79,6 +82,14 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       key: a single key.
       shape: of the result.
       dtype: a numeric type; None: the default integer.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.rademacher(xt.random.key(0), (2, 3)).shape
+      (2, 3)
     """
     dtype = number_dtype("rademacher", dtype, int)
     shape = canonical_shape("rademacher", shape)
@@ -204,6 +215,9 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
         beyond it, its largest value is drawn too.
       dtype: an integer type; None: the default integer.
 
+    Returns:
+      An array of the samples.
+
     Raises:
       TypeError: the dtype isn't an integer type.
       ValueError: the bounds don't broadcast to `shape`.
@@ -253,6 +267,14 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
       p: probability; broadcasts to `shape`.
       shape: of the result; None: that of `p`.
       dtype: an integer type; None: the default integer.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.geometric(xt.random.key(0), 0.5, (2, 3)).shape
+      (2, 3)
     """
     dtype = np.dtype(int) if dtype is None else dtypes.as_dtype(dtype)
     if not dtypes.is_integer(dtype):
@@ -309,6 +331,9 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
       x: an array, or an integer n for the range 0 … n - 1.
       axis: the axis to shuffle.
       independent: whether each slice along `axis` is shuffled by itself, instead of all alike.
+
+    Returns:
+      The permuted array.
 
     Raises:
       TypeError: `x` is a scalar that is no integer.
@@ -407,6 +432,9 @@ def choice(
       p: probability of each element, a vector; None: all alike. It needn't be normalised.
       axis: of `a`.
       mode: "high" or "low": digits of the Gumbel noise behind a weighted choice without replacement.
+
+    Returns:
+      An array of the chosen elements.
 
     Raises:
       TypeError: `a` is a list.

@@ -200,6 +200,9 @@ def gamma(
       dtype: a floating type; None: the default float.
       method: "exact", by rejection, or "approximate", without loops.
 
+    Returns:
+      An array of the samples.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.gamma(xt.random.key(0), 2.0, (2, 3)).shape
@@ -214,7 +217,24 @@ def gamma(
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
 ) -> Any:
-    """Logarithms of gamma numbers, which keep their digits where `a` is small. Arguments as for `gamma`."""
+    """Logarithms of gamma numbers, which keep their digits where `a` is small.
+
+    Args:
+      key: a single key.
+      a: shape of the distribution; broadcasts to `shape`.
+      shape: of the result; None: that of `a`.
+      dtype: a floating type; None: the default float.
+      method: "exact", by rejection, or "approximate", without loops.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.loggamma(xt.random.key(0), 2.0, (2, 3)).shape
+      (2, 3)
+    """
     _check_method("loggamma", method)
     dtype = float_dtype("loggamma", dtype)
     shape = common_shape("loggamma", shape, a)
@@ -245,6 +265,14 @@ def beta(
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
       method: of `gamma`.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.beta(xt.random.key(0), 2.0, 3.0, (2, 3)).shape
+      (2, 3)
     """
     _check_method("beta", method)
     dtype = float_dtype("beta", dtype)
@@ -274,6 +302,12 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
 
     Raises:
       ValueError: `alpha` is a scalar, or its batch doesn't broadcast.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.random.dirichlet(xt.random.key(0), np.ones(3, np.float32), (2,)).shape
+      (2, 3)
     """
     own = shaped(alpha).shape
     if not own:
@@ -309,6 +343,14 @@ def chisquare(
       shape: of the result; None: that of `df`.
       dtype: a floating type; None: the default float.
       method: of `gamma`.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.chisquare(xt.random.key(0), 4, (2, 3)).shape
+      (2, 3)
     """
     _check_method("chisquare", method)
     dtype = float_dtype("chisquare", dtype)
@@ -332,6 +374,14 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
       df: degrees of freedom; broadcasts to `shape`.
       shape: of the result; None: that of `df`.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.t(xt.random.key(0), 3.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("t", dtype)
     return placed(_t("t", key, df, shape=common_shape("t", shape, df), dtype=dtype), out_sharding)
@@ -354,6 +404,14 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
       dfnum, dfden: degrees of freedom of numerator and denominator; they broadcast to `shape`.
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.f(xt.random.key(0), 2.0, 3.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("f", dtype)
     return placed(_f("f", key, dfnum, dfden, shape=common_shape("f", shape, dfnum, dfden), dtype=dtype), out_sharding)
@@ -379,6 +437,14 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
       p: the exponent, a scalar.
       shape: of the result.
       dtype: a floating type; None: the default float.
+
+    Returns:
+      An array of the samples.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.generalized_normal(xt.random.key(0), 3.0, (2, 3)).shape
+      (2, 3)
     """
     dtype = float_dtype("generalized_normal", dtype)
     shape = canonical_shape("generalized_normal", shape)
@@ -410,6 +476,11 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
       shape + (d,).
 
     Source: Barthe et al., "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
+
+    Example:
+      >>> import xtrace as xt
+      >>> xt.random.ball(xt.random.key(0), 2, shape=(3,)).shape
+      (3, 2)
     """
     dtype = float_dtype("ball", dtype)
     shape = (*canonical_shape("ball", shape), *canonical_shape("ball", d))

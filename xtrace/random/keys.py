@@ -65,6 +65,13 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """Make a raw key, an array of uint32 words, from an integer: the old style of `key`.
 
+    Args:
+      seed: an integer, which may be traced.
+      impl: name of the generator, or None for the default.
+
+    Returns:
+      A uint32 array of the shape of the generator's keys.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.PRNGKey(42)
@@ -128,6 +135,12 @@ def _is_typed(keys: Any) -> bool:
 def key_data(keys: Any) -> Any:
     """The uint32 words of keys: shape keys.shape + the key shape of the generator. Raw keys are returned as they are.
 
+    Args:
+      keys: an array of keys, typed or raw.
+
+    Returns:
+      A uint32 array.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.key_data(xt.random.key(42))
@@ -148,6 +161,9 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
       key_bits_array: uint32 array whose trailing dimensions are the generator's key shape.
       impl: name of the generator, or None for the default.
       dtype: in place of `impl`, a key dtype.
+
+    Returns:
+      An array of keys.
 
     Raises:
       TypeError: wrong dtype or shape.
@@ -183,6 +199,12 @@ def _check_words(words: Any, impl: random_bits.PRNGImpl) -> None:
 def key_impl(keys: Any) -> Any:
     """The name of the generator that keys belong to.
 
+    Args:
+      keys: an array of keys, typed or raw.
+
+    Returns:
+      The name; of a generator without one, what describes it.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.key_impl(xt.random.key(0))
@@ -198,6 +220,12 @@ def key_impl(keys: Any) -> Any:
 def key_dtype(impl_spec: Any = None) -> Any:
     """The dtype of the keys of a generator, given by name; None: the default generator.
 
+    Args:
+      impl_spec: name of a generator, or None for the default.
+
+    Returns:
+      A dtype.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.key_dtype("rbg")
@@ -207,7 +235,20 @@ def key_dtype(impl_spec: Any = None) -> Any:
 
 
 def clone(key: Any) -> Any:
-    """The same key, as one that may be used again."""
+    """The same key, as one that may be used again.
+
+    Args:
+      key: a key, or an array of keys.
+
+    Returns:
+      The key.
+
+    Example:
+      >>> import xtrace as xt
+      >>> key = xt.random.key(0)
+      >>> bool(xt.random.clone(key) == key)
+      True
+    """
     words = words_of("clone", key) if current.trace is None else as_key("clone", key)
     del words
     return key
@@ -324,6 +365,9 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       key: a single key.
       shape: of the result.
       dtype: an unsigned integer type; None: uint32 (uint64 in x64 mode).
+
+    Returns:
+      An array of the samples.
 
     Raises:
       ValueError: the dtype isn't unsigned.

@@ -63,6 +63,13 @@ def multivariate_normal(
 
     Raises:
       ValueError: shapes don't fit, or there is no such method.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> mean, cov = np.zeros(2, np.float32), np.eye(2, dtype=np.float32)
+      >>> xt.random.multivariate_normal(xt.random.key(0), mean, cov, (3,)).shape
+      (3, 2)
     """
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError(f"method must be one of {{'svd', 'eigh', 'cholesky'}}, got {method!r}")
@@ -115,6 +122,13 @@ def orthogonal(
       shape + (n, m).
 
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> q = xt.random.orthogonal(xt.random.key(0), 3)
+      >>> np.allclose(q @ q.T, np.eye(3), atol=1e-5)
+      True
     """
     dtype = inexact_dtype("orthogonal", dtype)
     shape = canonical_shape("orthogonal", shape)
