@@ -53,18 +53,19 @@ _PLAIN_TYPES: dict[str, str] = {
 class MLIRContext:
     """An `ir.Context` with all dialects we emit, and what is cached per context."""
 
-    def __init__(self) -> None:
-        context = ir.Context()
-        registry = ir.DialectRegistry()
-        _jax_mlir_ext.register_dialects(registry)  # the upstream dialects
-        context.append_dialect_registry(registry)
-        context.load_all_available_dialects()
-        sdy.register_dialect(context)
-        mhlo.register_mhlo_dialect(context)
-        chlo.register_dialect(context)
-        stablehlo.register_dialect(context)
-        # Uniquing runs under locks otherwise, and modules are built by one thread.
-        context.enable_multithreading(False)
+    def __init__(self, context: ir.Context | None = None) -> None:
+        if context is None:
+            context = ir.Context()
+            registry = ir.DialectRegistry()
+            _jax_mlir_ext.register_dialects(registry)  # the upstream dialects
+            context.append_dialect_registry(registry)
+            context.load_all_available_dialects()
+            sdy.register_dialect(context)
+            mhlo.register_mhlo_dialect(context)
+            chlo.register_dialect(context)
+            stablehlo.register_dialect(context)
+            # Uniquing runs under locks otherwise, and modules are built by one thread.
+            context.enable_multithreading(False)
         self.context = context
         self.unknown = ir.Location.unknown(context)
         self.token = ir.Type.parse("!stablehlo.token", context)
@@ -222,3 +223,11 @@ def mlir_context() -> MLIRContext:
         mlir = _local.mlir = MLIRContext()
     mlir.modules_made += 1
     return mlir
+
+
+def mlir_context_in_use() -> MLIRContext:
+    """What makes types and attributes for the module that is being made, or for one to come."""
+    current, mlir = ir.Context.current, _local.mlir
+    if current is None:
+        return mlir_context() if mlir is None else mlir
+    return mlir if mlir is not None and mlir.context == current else MLIRContext(current)

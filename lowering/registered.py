@@ -15,6 +15,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import JaxprEqn
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lowering import mlir_context
+from xtrace.lowering.custom_calls import custom_call, ir_attribute
 from xtrace.lowering.lower import Body
 
 
@@ -125,20 +126,14 @@ def core_call_lowering(
     return ctx.body.call(call_jaxpr, name, args)
 
 
-def _cached() -> mlir_context.MLIRContext:
-    current = ir.Context.current
-    found = mlir_context.mlir_context()
-    return found if current is None or found.context == current else mlir_context.MLIRContext()
-
-
 def dtype_to_ir_type(dtype: Any) -> ir.Type:
     """The MLIR element type of a dtype."""
-    return _cached().element_type(np.dtype(dtype))
+    return mlir_context.mlir_context_in_use().element_type(np.dtype(dtype))
 
 
 def aval_to_ir_type(ctx: Any, aval: Any = None) -> ir.Type:
     """The MLIR type of an array type; `ctx` may be left out."""
-    return _cached().aval_type(ctx if aval is None else aval)
+    return mlir_context.mlir_context_in_use().aval_type(ctx if aval is None else aval)
 
 
 def aval_to_ir_types(ctx: Any, aval: Any = None) -> tuple[ir.Type, ...]:
@@ -152,7 +147,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir
 
     aval = shaped(val) if aval is None else aval
     array = np.asarray(val, dtypes.canonicalize(aval.dtype))
-    return stablehlo.constant(_cached().dense(array, aval.shape, aval.dtype))
+    return stablehlo.constant(mlir_context.mlir_context_in_use().dense(array, aval.shape, aval.dtype))
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[ir.Value, ...]:
@@ -220,6 +215,7 @@ __all__ = [
     "aval_to_ir_type",
     "aval_to_ir_types",
     "core_call_lowering",
+    "custom_call",
     "dense_int_array",
     "dense_int_elements",
     "dtype_to_ir_type",
@@ -227,6 +223,7 @@ __all__ = [
     "flatten_ir_values",
     "i32_attr",
     "i64_attr",
+    "ir_attribute",
     "ir_constant",
     "ir_constants",
     "jaxpr_subcomp",

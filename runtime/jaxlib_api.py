@@ -316,9 +316,15 @@ def compile_only_devices(c_api: Any, topology: str, options: dict[str, Any]) -> 
 #: A callback as text to put into a program; it is called with the HloSharding that the partitioner chose.
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 register_custom_call_target = xc.register_custom_call_target
+register_batch_partitionable = xc.register_custom_call_as_batch_partitionable
 register_custom_call_handler = xc.register_custom_call_handler
 register_custom_type = xc.register_custom_type
 register_custom_type_handler = xc.register_custom_type_handler
+
+
+def include_folder() -> str:
+    """Where the headers are that foreign functions are compiled with."""
+    return os.path.join(os.path.dirname(os.path.abspath(xc.__file__)), "include")
 
 
 # ---------------------------------------------------------------------------------------------------------------

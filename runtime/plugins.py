@@ -185,8 +185,23 @@ def load(platform: str) -> Any:
             raise PluginError(f"the {platform} plugin {path} was found but can't be used: {error}") from error
         if platform == "cuda":
             _register_cuda_ffi(c_api)
+        for name in _batch_partitionable:
+            jaxlib_api.register_batch_partitionable(name, c_api)
         _loaded[platform] = c_api
         return c_api
+
+
+#: Foreign functions that may be called with a part of the examples, on every platform.
+_batch_partitionable: list[str] = []
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Let programs over several devices call a foreign function with the part of the examples that a device has."""
+    with _lock:
+        jaxlib_api.register_batch_partitionable(name)
+        _batch_partitionable.append(name)
+        for c_api in _loaded.values():
+            jaxlib_api.register_batch_partitionable(name, c_api)
 
 
 def _register_cuda_ffi(c_api: Any) -> None:

@@ -128,6 +128,7 @@ _MODULES = (
     "experimental",
     "export",
     "extend",
+    "ffi",
     "interpreters",
     "flatten_util",
     "image",

@@ -228,7 +228,7 @@ def _pure_batch(
             for x, d in zip(args, dims)
         ]
     elif vmap_method in ("sequential", "sequential_unrolled"):
-        outs = _one_by_one(
+        outs = one_by_one(
             pure_callback_p,
             axis,
             args,
@@ -247,7 +247,7 @@ def _pure_batch(
     return pure_callback_p.bind(*args, vmap_method=vmap_method, result_avals=wider, **params), out_dims
 
 
-def _one_by_one(
+def one_by_one(
     primitive: Primitive,
     axis: MappedAxis,
     args: Sequence[Any],
@@ -281,7 +281,7 @@ def _io_batch(
             "their order."
         )
     args = [x if d is None else move_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
-    outs = _one_by_one(io_callback_p, axis, args, dims, False, dict(ordered=False, **params))
+    outs = one_by_one(io_callback_p, axis, args, dims, False, dict(ordered=False, **params))
     return outs, [0] * len(params["result_avals"])
 
 

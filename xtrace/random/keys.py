@@ -38,7 +38,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Make a key from an integer.
 
     Args:
-      seed: a scalar integer. Only its low 32 bits (64 in x64 mode) matter. The flag `random_seed_offset` is added to it.
+      seed: a scalar integer. Only its low 32 bits (64 in x64 mode) matter. The flag `random_seed_offset` is added.
       impl: name of the generator: "threefry2x32", "rbg" or "unsafe_rbg"; None: the configured default.
       dtype: in place of `impl`, a key dtype.
 
