@@ -26,6 +26,9 @@ def register_pytree_node(
       unflatten_func: takes (metadata, children), returns an instance. Children may be any objects, not arrays only.
       flatten_with_keys_func: as `flatten_func`, with (key, child) in place of each child.
 
+    Returns:
+      None.
+
     Raises:
       ValueError: the class is registered already.
 
@@ -54,6 +57,9 @@ def register_pytree_with_keys(
       flatten_with_keys: takes an instance, returns (((key, child), ...), metadata).
       unflatten_func: takes (metadata, children), returns an instance.
       flatten_func: as `flatten_with_keys` without the keys; a faster way if there is one.
+
+    Returns:
+      None.
 
     Raises:
       ValueError: the class is registered already.

@@ -291,7 +291,17 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """Maximum over the elements of one or several mapped axes; NaN where there is one.
 
-    Args and errors as for psum.
+    Args:
+      x: array or pytree of arrays.
+      axis_name: the name of the axis, or a tuple of names; a number among them is a dimension of `x`.
+      axis_index_groups: within these groups of indices only; each index is in one of them.
+
+    Returns:
+      The maximum, of the shape of `x`, the same for all elements.
+
+    Raises:
+      NameError: no axis of the name is mapped here.
+      ValueError: the groups don't cover the axis, or axes repeat.
 
     Example:
       >>> import xtrace as xt
@@ -304,7 +314,17 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] |
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """Minimum over the elements of one or several mapped axes; NaN where there is one.
 
-    Args and errors as for psum.
+    Args:
+      x: array or pytree of arrays.
+      axis_name: the name of the axis, or a tuple of names; a number among them is a dimension of `x`.
+      axis_index_groups: within these groups of indices only; each index is in one of them.
+
+    Returns:
+      The minimum, of the shape of `x`, the same for all elements.
+
+    Raises:
+      NameError: no axis of the name is mapped here.
+      ValueError: the groups don't cover the axis, or axes repeat.
 
     Example:
       >>> import xtrace as xt
@@ -359,7 +379,14 @@ def axis_index(axis_name: Any) -> Any:
 def axis_size(axis_name: Any) -> int:
     """The size of a mapped axis, or of several taken together.
 
-    Raises NameError where no axis of the name is mapped.
+    Args:
+      axis_name: the name, or a tuple of names.
+
+    Returns:
+      An int; of several axes the product of their sizes.
+
+    Raises:
+      NameError: no axis of the name is mapped here.
 
     Example:
       >>> import xtrace as xt
@@ -463,6 +490,9 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
       axis_name: the name of the axis.
       perm: a permutation of 0, …, size of the axis less one.
 
+    Returns:
+      An array or pytree like `x`.
+
     Raises:
       ValueError: `perm` is no permutation. NameError: no axis of the name is mapped here.
 
@@ -505,6 +535,9 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
       x: array or pytree of arrays.
       axis_name: the name of the axis.
       source: the index of the element.
+
+    Returns:
+      The value, of the shape of `x`.
 
     Raises:
       NameError: no axis of the name is mapped here. ValueError: `source` lies outside the axis.

@@ -231,7 +231,16 @@ def conv_transpose_shape_tuple(
     padding: Any,
     dimension_numbers: Sequence[str],
 ) -> tuple[int, ...]:
-    """The shape of the result of `conv_transpose`. Arguments as in `conv_general_shape_tuple`.
+    """The shape of the result of `conv_transpose`.
+
+    Args:
+      lhs_shape, rhs_shape: shapes of the operands.
+      window_strides: window strides.
+      padding: (low, high) pairs, or a kind of padding by name.
+      dimension_numbers: three strings such as ("NHWC", "HWIO", "NHWC").
+
+    Returns:
+      The shape.
 
     >>> import xtrace as xt
     >>> xt.lax.conv_transpose_shape_tuple((1, 4, 3), (3, 3, 5), (2,), "SAME", ("NHC", "HIO", "NHC"))

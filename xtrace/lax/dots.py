@@ -206,6 +206,7 @@ def dot(
 
     Args:
       lhs, rhs: arrays; of rank 1 or 2 if there are no dimension_numbers.
+      args: `precision` and `preferred_element_type`, by position.
       dimension_numbers, precision, preferred_element_type, out_sharding: as in `dot_general`.
 
     Returns:

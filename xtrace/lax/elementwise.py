@@ -178,6 +178,15 @@ pow_p.abstract_eval = _pow_aval  # type: ignore[method-assign]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+#: What the parameters are that aren't operands.
+_OPTIONS = {
+    "accuracy": "an AccuracyMode or a Tolerance; None leaves the choice to the backend.",
+    "out_dtype": "dtype that the operands are converted to first; None: theirs.",
+    "rounding_method": "a RoundingMethod.",
+    "y": "a Python integer.",
+}
+
+
 def described(primitive: Primitive, call: str = "", printed: str = "") -> Callable[[F], F]:
     """Decorator: complete a function's docstring with what the declaration of its primitive says, and an example.
 
@@ -185,12 +194,12 @@ def described(primitive: Primitive, call: str = "", printed: str = "") -> Callab
     """
 
     def decorate(fun: F) -> F:
-        names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+        code = fun.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         kinds = primitive.kinds  # type: ignore[attr-defined]
         lines = [f"  {n}: array or number of {accepted(k)} dtype." for n, k in zip(names, kinds)]
-        if "accuracy" in fun.__code__.co_varnames:
-            lines.append("  accuracy: an AccuracyMode or a Tolerance; None leaves the choice to the backend.")
-        if len(names) == 1:
+        lines += [f"  {n}: {_OPTIONS[n]}" for n in names[len(kinds) :]]
+        if len(kinds) == 1:
             result, raised = "operand's", "the dtype is another one"
         else:
             result, raised = "operands' common", "dtypes differ or are other ones, or shapes don't broadcast"

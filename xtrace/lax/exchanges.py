@@ -272,6 +272,10 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Sequence[
       x: array or pytree of arrays, whose dimension `axis` is as long as the mapped axis (or a group).
       axis_name: the name of the axis.
       axis: the dimension.
+      axis_index_groups: swap within these groups of indices only; each index is in one of them.
+
+    Returns:
+      An array or pytree like `x`.
 
     Example:
       >>> import xtrace as xt

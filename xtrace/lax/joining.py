@@ -116,6 +116,13 @@ stack_p = Primitive("stack", _stack_aval)
 def stack(operands: Any, axis: int = 0) -> Any:
     """Join arrays of one shape and dtype along a new axis.
 
+    Args:
+      operands: sequence of arrays.
+      axis: where the new axis is in the result.
+
+    Returns:
+      The joined array.
+
     Raises:
       ValueError: there is no array, or no such axis.
       TypeError: shapes or dtypes differ.
@@ -205,6 +212,13 @@ unstack_p.multiple_results = True
 
 def unstack(x: Any, axis: int = 0) -> list[Any]:
     """The slices of an array along `axis`, each without that axis.
+
+    Args:
+      x: array.
+      axis: the axis.
+
+    Returns:
+      A list of the slices.
 
     Raises:
       ValueError: there is no such axis.

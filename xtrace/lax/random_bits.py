@@ -323,6 +323,17 @@ def rng_bit_generator(
       shape: of the bits.
       dtype: unsigned integer type of the bits.
       algorithm: a RandomAlgorithm.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      A list of the new state and the bits.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> key, bits = xt.lax.rng_bit_generator(np.arange(4, dtype=np.uint32), (3,))
+      >>> bits.shape, bits.dtype
+      ((3,), dtype('uint32'))
     """
     shape = tuple([int(d) for d in shape])
     dtype = dtypes.canonical_dtype(dtype)
@@ -341,5 +352,19 @@ rng_uniform_p = Primitive("rng_uniform", _rng_uniform_aval)
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
-    """Uniform numbers in [a, b) from XLA's stateful generator: not reproducible; see random.uniform."""
+    """Uniform numbers in [a, b) from XLA's stateful generator: not reproducible; see random.uniform.
+
+    Args:
+      a, b: scalars of one dtype, the bounds.
+      shape: of the result.
+
+    Returns:
+      An array of that shape.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace as xt
+      >>> xt.lax.rng_uniform(np.float32(0), np.float32(1), (3,)).shape
+      (3,)
+    """
     return rng_uniform_p.bind(a, b, shape=tuple([int(d) for d in shape]))

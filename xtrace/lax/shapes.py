@@ -127,6 +127,14 @@ def broadcast_in_dim(
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """`operand` repeated along new leading dimensions of the given `sizes`.
 
+    Args:
+      operand: array.
+      sizes: of the new dimensions.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of shape (*sizes, *operand.shape).
+
     Example:
       >>> import xtrace as xt
       >>> xt.lax.broadcast(xt.numpy.array([1, 2]), (3,)).shape
@@ -172,6 +180,12 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 def shape_as_value(shape: Sequence[int]) -> np.ndarray:
     """A shape as the int32 array of its sizes.
 
+    Args:
+      shape: the shape.
+
+    Returns:
+      A NumPy vector.
+
     Example:
       >>> import xtrace as xt
       >>> xt.lax.shape_as_value((2, 3))
@@ -181,7 +195,20 @@ def shape_as_value(shape: Sequence[int]) -> np.ndarray:
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """`x` with leading dimensions of size 1, so that it has `rank` dimensions."""
+    """`x` with leading dimensions of size 1, so that it has `rank` dimensions.
+
+    Args:
+      x: array.
+      rank: number of dimensions, at least that of `x`.
+
+    Returns:
+      An array with that many dimensions.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.lax.broadcast_to_rank(np.arange(3), 2).shape
+      (1, 3)
+    """
     ndim = shaped(x).ndim
     if ndim > rank:
         raise ValueError(f"broadcast_to_rank: x has {ndim} dimensions already, more than the rank {rank} asked for")
@@ -190,6 +217,12 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of the given shapes broadcast to by NumPy's rules.
+
+    Args:
+      *shapes: the shapes.
+
+    Returns:
+      The shape, a tuple.
 
     Raises:
       ValueError: sizes differ and neither is 1.
@@ -314,6 +347,14 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
     """`operand` with its dimensions from `start_dimension` up to `stop_dimension` (excluded) made one.
 
+    Args:
+      operand: array.
+      start_dimension: the first dimension.
+      stop_dimension: the one after the last; None: all to the end.
+
+    Returns:
+      The array with fewer dimensions.
+
     Raises:
       ValueError: the range isn't one of operand's.
 
@@ -341,6 +382,13 @@ reshape_p.batch = _reshape_batch
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """`array` with new dimensions of size 1 at the positions `dimensions` of the result.
+
+    Args:
+      array: array.
+      dimensions: positions in the result, negative ones from the end.
+
+    Returns:
+      The array with its new dimensions.
 
     Raises:
       ValueError: a position is out of bounds, or given twice.
@@ -380,6 +428,13 @@ squeeze_p = Primitive("squeeze", _squeeze_aval)
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """`array` without the given dimensions, which must have size 1.
+
+    Args:
+      array: array.
+      dimensions: the dimensions, negative ones from the end.
+
+    Returns:
+      The array without them.
 
     Raises:
       ValueError: a dimension is out of bounds, given twice, or not of size 1.
@@ -425,6 +480,13 @@ transpose_p = Primitive("transpose", _transpose_aval)
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     """Permute the dimensions of `operand`: result dimension i is operand dimension permutation[i].
+
+    Args:
+      operand: array.
+      permutation: of its dimensions.
+
+    Returns:
+      The array with its dimensions in the new order.
 
     Raises:
       TypeError: `permutation` isn't one of operand's dimensions.
@@ -474,6 +536,13 @@ rev_p = Primitive("rev", _rev_aval)
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """`operand` with the order of its elements reversed along `dimensions`.
 
+    Args:
+      operand: array.
+      dimensions: dimensions, not negative.
+
+    Returns:
+      An array like `operand`.
+
     Raises:
       TypeError: a dimension is negative, out of bounds, or given twice.
 
@@ -507,6 +576,13 @@ tile_p = Primitive("tile", _tile_aval)
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
     """`operand` repeated reps[i] times along dimension i, one copy after the other.
+
+    Args:
+      operand: array.
+      reps: a count for each dimension.
+
+    Returns:
+      The repeated array.
 
     Raises:
       TypeError: there isn't one nonnegative count for each dimension.

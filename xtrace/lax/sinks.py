@@ -47,6 +47,9 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
         call `dce_sink`, which a handler of that name may do something with and nobody needs to provide where the
         program is only looked at.
 
+    Returns:
+      None.
+
     Raises:
       TypeError: a leaf is not an array or a number.
 

@@ -147,6 +147,15 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
     """The element of an array at a fixed position along one axis; the axis stays, with size 1, if `keepdims`.
 
+    Args:
+      operand: array.
+      index: position, negative ones from the end.
+      axis: the axis.
+      keepdims: whether the axis stays, with size 1.
+
+    Returns:
+      The element.
+
     Raises:
       IndexError: there is no such position.
 
@@ -355,6 +364,16 @@ def dynamic_slice_in_dim(
 ) -> Any:
     """`dynamic_slice` along one axis: `slice_size` elements from `start_index`, which may be traced.
 
+    Args:
+      operand: array.
+      start_index: integer scalar; cut so that the slice fits.
+      slice_size: number of elements.
+      axis: the axis.
+      allow_negative_indices: whether an index below 0 counts from the end.
+
+    Returns:
+      The slice.
+
     Example:
       >>> import xtrace as xt
       >>> xt.lax.dynamic_slice_in_dim(xt.numpy.array([0, 1, 2, 3]), 1, 2).tolist()
@@ -378,6 +397,16 @@ def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Any:
     """The element of an array at `index`, which may be traced, along one axis; `keepdims` keeps the axis.
+
+    Args:
+      operand: array.
+      index: integer scalar; cut to what is there.
+      axis: the axis.
+      keepdims: whether the axis stays, with size 1.
+      allow_negative_indices: whether indices below 0 count from the end.
+
+    Returns:
+      The element.
 
     Example:
       >>> import xtrace as xt
@@ -494,6 +523,16 @@ def dynamic_update_slice_in_dim(
 ) -> Any:
     """`dynamic_update_slice` along one axis, from `start_index`, which may be traced.
 
+    Args:
+      operand: array.
+      update: the new elements, an array with as many dimensions.
+      start_index: integer scalar; cut so that the update fits.
+      axis: the axis.
+      allow_negative_indices: whether an index below 0 counts from the end.
+
+    Returns:
+      An array like `operand`.
+
     Example:
       >>> import xtrace as xt
       >>> xt.lax.dynamic_update_slice_in_dim(xt.lax.full((4,), 0), xt.numpy.array([7, 8]), 2, axis=0).tolist()
@@ -510,6 +549,16 @@ def dynamic_update_index_in_dim(
     """`operand` with the element at `index`, which may be traced, along one axis replaced by `update`.
 
     `update` may lack that axis, or have size 1 there.
+
+    Args:
+      operand: array.
+      update: the new element.
+      index: integer scalar; cut to what is there.
+      axis: the axis.
+      allow_negative_indices: whether an index below 0 counts from the end.
+
+    Returns:
+      An array like `operand`.
 
     Example:
       >>> import xtrace as xt

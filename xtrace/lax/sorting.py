@@ -72,6 +72,15 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """Sort `keys` along a dimension and bring `values` into the same order.
 
+    Args:
+      keys: array of numbers.
+      values: array of the same shape.
+      dimension: dimension to sort along.
+      is_stable: whether equal keys keep their order.
+
+    Returns:
+      The two arrays, sorted.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.lax.sort_key_val(np.array([2, 1]), np.array([5, 6]))[1].tolist()
     [6, 5]

@@ -34,6 +34,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1, out_
       num_classes: the length of a vector.
       dtype: of the result; None: the default float.
       axis: where the vectors lie in the result; or the name of a mapped axis of which each element gets its place.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array with one dimension more than `x`.

@@ -40,6 +40,7 @@ _MODULES: dict[str, str] = {
         "deg2rad degrees divmod float_power floor_divide fmod gcd heaviside hypot i0 lcm log10 mod pow power "
         "rad2deg radians reciprocal remainder sinc"
     ),
+    "extremal_positions": "argmax argmin",
     "filling": "empty empty_like full full_like ones ones_like zeros zeros_like",
     "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "index_expressions": "c_ index_exp r_ s_",
@@ -72,7 +73,7 @@ _MODULES: dict[str, str] = {
         "arange bartlett blackman eye fromfunction geomspace hamming hanning identity indices kaiser linspace "
         "logspace meshgrid mgrid ogrid tri tril triu vander"
     ),
-    "reductions": "all amax amin any argmax argmin average count_nonzero max mean min minmax prod ptp std sum var",
+    "reductions": "all amax amin any average count_nonzero max mean min minmax prod ptp std sum var",
     "sets": (
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values"
     ),

@@ -29,6 +29,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
       axis: along which axis to pack; None packs the flattened array. Missing bits at the end are zero.
       bitorder: whether the first of eight elements is the highest bit ("big") or the lowest ("little").
 
+    Returns:
+      A uint8 array.
+
     Raises:
       TypeError: `a` has another dtype.
 
@@ -65,6 +68,9 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
       axis: along which axis to unpack; None unpacks the flattened array.
       count: how many bits to keep: more than there are pads with zeros, a negative number cuts that many off.
       bitorder: whether the first of eight elements is the highest bit ("big") or the lowest ("little").
+
+    Returns:
+      A uint8 array of zeros and ones.
 
     Raises:
       TypeError: `a` has another dtype.

@@ -71,7 +71,20 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
 @composite(static_argnames=_STATIC)
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Correlation of two vectors: out[k] = sum over i of a[i + k] * conj(v[i]). Arguments as in `convolve`.
+    """Correlation of two vectors: out[k] = sum over i of a[i + k] * conj(v[i]).
+
+    Args:
+      a, v: shapes (n,) and (m,).
+      mode: "full": wherever they overlap, n + m - 1 elements; "same": as many as the longer one has, in the middle;
+        "valid": where they overlap completely.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: dtype in which to sum and return.
+
+    Returns:
+      A floating vector.
+
+    Raises:
+      ValueError: empty operands or of other ranks, an unknown mode.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.correlate(np.array([1, 2, 3]), np.array([0, 1, 0.5])).tolist()

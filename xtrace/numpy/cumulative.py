@@ -69,7 +69,19 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 @composite(static_argnames=("axis", "dtype"))
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Products of the elements up to each one. Arguments, result and errors as in `cumsum`.
+    """Products of the elements up to each one.
+
+    Args:
+      a: array.
+      axis: axis to multiply along; None: the flattened array.
+      dtype: dtype to multiply in and return; the default is that of `a`, and the default integer for bool.
+      out: not supported.
+
+    Returns:
+      An array of the shape of `a`, or flat.
+
+    Raises:
+      ValueError: an axis that doesn't exist.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.cumprod(np.array([1, 2, 3])).tolist()
@@ -80,7 +92,19 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 @composite(static_argnames=("axis", "dtype"))
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Sums of the elements up to each one, NaN counting as 0. Arguments, result and errors as in `cumsum`.
+    """Sums of the elements up to each one, NaN counting as 0.
+
+    Args:
+      a: array.
+      axis: axis to sum along; None: the flattened array.
+      dtype: dtype to sum in and return; the default is that of `a`, and the default integer for bool.
+      out: not supported.
+
+    Returns:
+      An array of the shape of `a`, or flat.
+
+    Raises:
+      ValueError: an axis that doesn't exist.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.nancumsum(np.array([1.0, np.nan, 2.0])).tolist()
@@ -91,7 +115,19 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 @composite(static_argnames=("axis", "dtype"))
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Products of the elements up to each one, NaN counting as 1. Arguments, result and errors as in `cumsum`.
+    """Products of the elements up to each one, NaN counting as 1.
+
+    Args:
+      a: array.
+      axis: axis to multiply along; None: the flattened array.
+      dtype: dtype to multiply in and return; the default is that of `a`, and the default integer for bool.
+      out: not supported.
+
+    Returns:
+      An array of the shape of `a`, or flat.
+
+    Raises:
+      ValueError: an axis that doesn't exist.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.nancumprod(np.array([2.0, np.nan, 3.0])).tolist()
@@ -149,7 +185,19 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 @composite(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """Products of the elements up to each one along an axis. Arguments, result and errors as in `cumulative_sum`.
+    """Products of the elements up to each one along an axis.
+
+    Args:
+      x: array, not a scalar.
+      axis: axis; may be left out for one-dimensional arrays.
+      dtype: dtype to multiply in and return.
+      include_initial: whether a 1 comes first.
+
+    Returns:
+      An array of the shape of `x`, with one more element along the axis if `include_initial`.
+
+    Raises:
+      ValueError: a scalar; no axis for an array of several dimensions.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.cumulative_prod(np.array([1, 2, 3]), include_initial=True).tolist()

@@ -24,6 +24,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
       prepend: scalar or array to join before `a` first.
       append: the same, after it.
 
+    Returns:
+      The differences.
+
     Raises:
       ValueError: `n` is negative or `a` has no dimensions.
 
@@ -71,6 +74,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
       ary: array of any shape.
       to_end: what to append to the differences; converted to their dtype.
       to_begin: what to put before them.
+
+    Returns:
+      A vector.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.ediff1d(xnp.array([1, 4, 9]), to_begin=0)

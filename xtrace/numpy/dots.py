@@ -145,6 +145,17 @@ def _bind(
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Sum of the products of all elements, those of `a` conjugated.
 
+    Args:
+      a, b: arrays with the same number of elements.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: dtype in which to sum and return.
+
+    Returns:
+      A scalar.
+
+    Raises:
+      TypeError: the numbers of elements differ.
+
     >>> import numpy as np, xtrace as xt
     >>> complex(xt.numpy.vdot(np.array([1j, 2]), np.array([1j, 3])))
     (7+0j)
@@ -235,6 +246,16 @@ def _same(name: str, left: tuple[int, ...], i: int, right: tuple[int, ...], j: i
 def matvec(x1: Any, x2: Any, /) -> Any:
     """Products of matrices and vectors: shapes (..., m, n) and (..., n) to (..., m).
 
+    Args:
+      x1: matrices, (..., m, n).
+      x2: vectors, (..., n); leading dimensions broadcast.
+
+    Returns:
+      The products, (..., m).
+
+    Raises:
+      ValueError: shapes that don't fit.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.matvec(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
     [3, 7]
@@ -245,6 +266,16 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 @composite
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """Products of conjugated vectors and matrices: shapes (..., n) and (..., n, m) to (..., m).
+
+    Args:
+      x1: vectors, (..., n).
+      x2: matrices, (..., n, m); leading dimensions broadcast.
+
+    Returns:
+      The products, (..., m).
+
+    Raises:
+      ValueError: shapes that don't fit.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.vecmat(np.array([1, 1]), np.array([[1, 2], [3, 4]])).tolist()
@@ -259,6 +290,17 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 @composite(static_argnames=("precision", "preferred_element_type"))
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Sums of products over the last dimensions of both arrays.
+
+    Args:
+      a, b: arrays whose last dimensions have one size; scalars multiply.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: dtype in which to sum and return.
+
+    Returns:
+      An array with the other dimensions of `a`, then those of `b`.
+
+    Raises:
+      TypeError: last dimensions of different sizes.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.inner(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
@@ -276,6 +318,13 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 @composite
 def outer(a: Any, b: Any, out: None = None) -> Any:
     """Products of all pairs of elements: shape (size of a, size of b).
+
+    Args:
+      a, b: arrays, which are flattened.
+      out: not supported.
+
+    Returns:
+      A matrix.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.outer(np.array([1, 2]), np.array([3, 4])).tolist()
@@ -347,6 +396,12 @@ def _tensordot(a: Any, b: Any, contracted: Any, precision: Any, preferred: Any, 
 @composite
 def kron(a: Any, b: Any) -> Any:
     """Kronecker product: each element of `a` times the whole of `b`, in blocks.
+
+    Args:
+      a, b: arrays; the one with fewer dimensions gets leading ones of size 1.
+
+    Returns:
+      An array whose sizes are the products of theirs.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.kron(np.array([1, 10]), np.array([1, 2])).tolist()

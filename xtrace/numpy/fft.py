@@ -350,7 +350,19 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """Frequencies of the elements that `rfft` returns: 0, 1, … n // 2, over n * d. Arguments as in `fftfreq`.
+    """Frequencies of the elements that `rfft` returns: 0, 1, … n // 2, over n * d.
+
+    Args:
+      n: number of elements.
+      d: distance of samples.
+      dtype: dtype; by default the default floating one.
+      device: Device or Sharding to place the array on.
+
+    Returns:
+      An array of shape (n // 2 + 1,).
+
+    Raises:
+      ValueError: an `n` or `d` that is a list.
 
     >>> import xtrace as xt
     >>> xt.numpy.fft.rfftfreq(4).tolist()
@@ -387,7 +399,17 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
 
 
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """Undo `fftshift`: move the element in the middle to the front. Arguments as there.
+    """Undo `fftshift`: move the element in the middle to the front.
+
+    Args:
+      x: array.
+      axes: along which axes; by default all.
+
+    Returns:
+      An array of the same shape and dtype.
+
+    Raises:
+      ValueError: an axis that doesn't exist.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.fft.ifftshift(np.array([-2, -1, 0, 1, 2])).tolist()

@@ -18,6 +18,12 @@ iterable = np.iterable
 def shape(a: Any) -> tuple[int, ...]:
     """The size of each dimension of an array, a number, or nested lists of them.
 
+    Args:
+      a: array, number, or nested lists of them.
+
+    Returns:
+      A tuple of ints.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.shape([[1, 2, 3]])
     (1, 3)
@@ -29,6 +35,12 @@ def shape(a: Any) -> tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of dimensions of an array, a number, or nested lists of them.
 
+    Args:
+      a: array, number, or nested lists of them.
+
+    Returns:
+      The number.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.ndim([[1, 2, 3]])
     2
@@ -38,6 +50,13 @@ def ndim(a: Any) -> int:
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements of an array, altogether or along axes.
+
+    Args:
+      a: array, number, or nested lists of them.
+      axis: axis or axes; None: all.
+
+    Returns:
+      The number.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.size(xnp.ones((2, 3, 4)), (0, 2))
@@ -53,6 +72,12 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 def isscalar(element: Any) -> bool:
     """Whether a value is a number, a string, or an array without dimensions.
 
+    Args:
+      element: any value.
+
+    Returns:
+      True or False.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.isscalar(xnp.array(1.0)), xnp.isscalar([1.0])
     (True, False)
@@ -62,6 +87,12 @@ def isscalar(element: Any) -> bool:
 
 def iscomplexobj(x: Any) -> bool:
     """Whether a value has a complex dtype (or is a list with a complex number in it), whatever its values.
+
+    Args:
+      x: array, number, or list.
+
+    Returns:
+      True or False.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.iscomplexobj(xnp.array(1.0)), xnp.iscomplexobj(1j)
@@ -76,6 +107,12 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Whether a value has a dtype that isn't complex.
 
+    Args:
+      x: array, number, or list.
+
+    Returns:
+      True or False.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.isrealobj(xnp.array(1.0))
     True
@@ -86,6 +123,12 @@ def isrealobj(x: Any) -> bool:
 def iscomplex(x: Any) -> Any:
     """For each element, whether it has a nonzero imaginary part.
 
+    Args:
+      x: array.
+
+    Returns:
+      A boolean array.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.iscomplex(xnp.array([1 + 0j, 2j]))
     Array([False,  True], dtype=bool)
@@ -95,6 +138,12 @@ def iscomplex(x: Any) -> Any:
 
 def isreal(x: Any) -> Any:
     """For each element, whether its imaginary part is zero.
+
+    Args:
+      x: array.
+
+    Returns:
+      A boolean array.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.isreal(xnp.array([1 + 0j, 2j]))

@@ -104,7 +104,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return asarray(np.fromstring(string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
 
 
-def _impure(name: str) -> Any:
+def _impure(name: str, example: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"{name} reads from outside the program, which a transformed function must not do: it would be read once, "
@@ -112,12 +112,35 @@ def _impure(name: str) -> Any:
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Always raises NotImplementedError, as JAX's does: use asarray(np.{name}(...))."
+    refuse.__doc__ = f"""Always refuses, as JAX's does: a program must not read from outside.
+
+    Args:
+      args, kwargs: any.
+
+    Returns:
+      Never.
+
+    Raises:
+      NotImplementedError: always. Read with NumPy and pass the array in.
+
+    Example:
+      >>> import numpy as np
+      >>> import xtrace.numpy as xnp
+      >>> {example}
+      Array([0, 1, 4], dtype=int32)
+    """
     return refuse
 
 
-fromfile = _impure("fromfile")
-fromiter = _impure("fromiter")
+fromfile = _impure(
+    "fromfile",
+    """import tempfile
+      >>> with tempfile.TemporaryFile() as f:
+      ...     _ = f.write(np.array([0, 1, 4]).tobytes()), f.seek(0)
+      ...     x = xnp.asarray(np.fromfile(f, np.int64))
+      >>> x""",
+)
+fromiter = _impure("fromiter", "xnp.asarray(np.fromiter((i * i for i in range(3)), int))")
 
 
 def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
@@ -126,6 +149,10 @@ def save(file: Any, arr: Any, *args: Any, **kwargs: Any) -> None:
     Args:
       file: path or file object.
       arr: the array.
+      args, kwargs: passed on to numpy.save.
+
+    Returns:
+      None.
 
     Example:
       >>> import io
@@ -142,6 +169,9 @@ def savez(file: Any, *args: Any, **kwargs: Any) -> None:
       file: path or file object.
       args, kwargs: the arrays, positionally or by the names they get.
 
+    Returns:
+      None.
+
     Example:
       >>> import io
       >>> import xtrace.numpy as xnp
@@ -154,7 +184,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Load an array from a .npy file, or the arrays of an .npz file as NumPy's lazy mapping.
 
     Args:
-      file: path or file object; further arguments as numpy.load.
+      file: path or file object.
+      args, kwargs: passed on to numpy.load.
 
     Returns:
       An array, or a mapping of NumPy arrays.

@@ -74,6 +74,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
       axis: the axis; None joins the flattened arrays.
       dtype: the dtype of the result; None promotes.
 
+    Returns:
+      The joined array.
+
     Raises:
       ValueError: there are no arrays, or they have no dimensions.
       TypeError: their shapes disagree.
@@ -100,6 +103,17 @@ def _concatenate(parts: list[Any], axis: int) -> Any:
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Any:
     """`concatenate` under its array API name.
 
+    Args:
+      arrays: sequence of arrays whose shapes agree but for `axis`.
+      axis: the axis; None joins the flattened arrays.
+
+    Returns:
+      The joined array, in the dtype they promote to.
+
+    Raises:
+      ValueError: there are no arrays, or they have no dimensions.
+      TypeError: their shapes disagree.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.concat([xnp.zeros((1, 2)), xnp.ones((1, 2))], axis=1)
     Array([[0., 0., 1., 1.]], dtype=float32)
@@ -115,6 +129,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
       axis: where the new axis is in the result.
       out: must be None: arrays can't be written to.
       dtype: the dtype of the result; None promotes.
+
+    Returns:
+      The joined array.
 
     Raises:
       ValueError: there are no arrays, or their shapes differ.
@@ -139,6 +156,13 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices of an array along an axis, without that axis.
+
+    Args:
+      x: array of one or more dimensions.
+      axis: the axis.
+
+    Returns:
+      A tuple of the slices.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.unstack(xnp.array([[1, 2], [3, 4]]))
@@ -172,6 +196,13 @@ vstack = _stacker(
       tup: sequence of arrays, or an array that stands for the sequence of its rows.
       dtype: the dtype of the result; None promotes.
 
+    Returns:
+      The joined array.
+
+    Raises:
+      ValueError: there are no arrays.
+      TypeError: their shapes disagree.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.vstack([xnp.arange(2), xnp.arange(2)]).tolist()
     [[0, 1], [0, 1]]
@@ -188,6 +219,13 @@ hstack = _stacker(
       tup: sequence of arrays, or an array that stands for the sequence of its rows.
       dtype: the dtype of the result; None promotes.
 
+    Returns:
+      The joined array.
+
+    Raises:
+      ValueError: there are no arrays.
+      TypeError: their shapes disagree.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.hstack([xnp.arange(2), xnp.arange(2)])
     Array([0, 1, 0, 1], dtype=int32)
@@ -203,6 +241,13 @@ dstack = _stacker(
     Args:
       tup: sequence of arrays, or an array that stands for the sequence of its rows.
       dtype: the dtype of the result; None promotes.
+
+    Returns:
+      The joined array.
+
+    Raises:
+      ValueError: there are no arrays.
+      TypeError: their shapes disagree.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.dstack([xnp.arange(2), xnp.arange(2)]).shape
@@ -224,6 +269,12 @@ _column_stack = _stacker("column_stack", "", _as_columns, lambda ndim: 1)
 def column_stack(tup: Any) -> Any:
     """Join arrays along the second axis; one-dimensional arrays are columns.
 
+    Args:
+      tup: sequence of arrays of one or two dimensions and one number of rows.
+
+    Returns:
+      An array of two dimensions.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.column_stack([xnp.arange(2), xnp.arange(2)]).tolist()
     [[0, 0], [1, 1]]
@@ -236,6 +287,9 @@ def block(arrays: Any) -> Any:
 
     Args:
       arrays: array, or lists of arrays, all nested equally deep.
+
+    Returns:
+      The assembled array.
 
     Raises:
       ValueError: a list is empty, or lists are nested unequally deep.
@@ -292,6 +346,9 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
       arr: array of any shape and dtype.
       values: what to append; of the shape of `arr` but for `axis`.
       axis: along which axis; None joins the flattened arrays.
+
+    Returns:
+      The joined array.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.append(xnp.arange(3), 9)
@@ -350,6 +407,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       indices_or_sections: the number of equal parts, or the sequence of indices at which to cut.
       axis: the axis to cut.
 
+    Returns:
+      A list of the parts.
+
     Raises:
       ValueError: the axis can't be cut into that many equal parts.
 
@@ -363,6 +423,14 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """`split`, where a number of sections need not divide the axis: the first parts are then one longer.
 
+    Args:
+      ary: array of any shape and dtype.
+      indices_or_sections: the number of parts, or the sequence of indices at which to cut.
+      axis: the axis to cut.
+
+    Returns:
+      A list of the parts.
+
     >>> import xtrace.numpy as xnp
     >>> [x.size for x in xnp.array_split(xnp.arange(5), 3)]
     [2, 2, 1]
@@ -372,6 +440,16 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its first axis.
+
+    Args:
+      ary: array that has this axis.
+      indices_or_sections: the number of equal parts, or the sequence of indices at which to cut.
+
+    Returns:
+      A list of the parts.
+
+    Raises:
+      ValueError: the axis can't be cut into that many equal parts, or isn't there.
 
     >>> import xtrace.numpy as xnp
     >>> [x.shape for x in xnp.vsplit(xnp.ones((4, 2)), 2)]
@@ -383,6 +461,16 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its second axis, or the first if it has only one.
 
+    Args:
+      ary: array that has this axis.
+      indices_or_sections: the number of equal parts, or the sequence of indices at which to cut.
+
+    Returns:
+      A list of the parts.
+
+    Raises:
+      ValueError: the axis can't be cut into that many equal parts, or isn't there.
+
     >>> import xtrace.numpy as xnp
     >>> [x.shape for x in xnp.hsplit(xnp.ones((4, 2)), 2)]
     [(4, 1), (4, 1)]
@@ -393,6 +481,16 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Cut an array along its third axis.
+
+    Args:
+      ary: array that has this axis.
+      indices_or_sections: the number of equal parts, or the sequence of indices at which to cut.
+
+    Returns:
+      A list of the parts.
+
+    Raises:
+      ValueError: the axis can't be cut into that many equal parts, or isn't there.
 
     >>> import xtrace.numpy as xnp
     >>> [x.shape for x in xnp.dsplit(xnp.ones((1, 1, 4)), 2)]
@@ -410,6 +508,9 @@ def tile(A: Any, reps: Any) -> Any:
     Args:
       A: array of any shape and dtype.
       reps: how many times, an int or one for each of the last axes; more than `A` has axes adds leading ones.
+
+    Returns:
+      The repeated array.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.tile(xnp.arange(2), (2, 2)).tolist()
@@ -439,6 +540,9 @@ def repeat(
       total_repeat_length: the size of the result along the axis, needed where `repeats` is traced. A longer result is
         cut; a shorter one is filled with the last element.
       out_sharding: how the result is laid out over devices.
+
+    Returns:
+      The array with its elements repeated.
 
     Raises:
       ConcretizationTypeError: `repeats` is traced and `total_repeat_length` isn't given.
@@ -542,6 +646,13 @@ def _repeat_traced(x: Any, repeats: Any, axis: int, total: int) -> Any:
 
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements of an array in another shape: repeated from the start where more are needed, cut where fewer are.
+
+    Args:
+      a: array of any shape and dtype.
+      new_shape: an int or a sequence of them.
+
+    Returns:
+      An array of that shape.
 
     Raises:
       ValueError: a size is negative.

@@ -269,13 +269,41 @@ def chain_order(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Matrix product: see `numpy.matmul`."""
+    """Matrix product: see `numpy.matmul`.
+
+    Args:
+      x1: shape (..., m, k), or (k,).
+      x2: shape (..., k, n), or (k,).
+      precision: as in `lax.dot_general`.
+      preferred_element_type: dtype in which to sum and return.
+
+    Returns:
+      Shape (..., m, n), without m or n where an operand is a vector.
+
+    Raises:
+      ValueError: a scalar, or leading dimensions that don't broadcast.
+      TypeError: sizes k that differ.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.matmul(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
+      [3, 7]
+    """
     return dots.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
 
 @composite
 def matrix_transpose(x: Any, /) -> Any:
     """The matrices in the last two axes transposed.
+
+    Args:
+      x: [..., m, n].
+
+    Returns:
+      [..., n, m].
+
+    Raises:
+      ValueError: x has fewer than two dimensions.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.matrix_transpose(np.ones((5, 2, 3))).shape
@@ -289,7 +317,22 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """Products of all pairs of elements of two vectors: see `numpy.outer`."""
+    """Products of all pairs of elements of two vectors: see `numpy.outer`.
+
+    Args:
+      x1, x2: vectors.
+
+    Returns:
+      A matrix.
+
+    Raises:
+      ValueError: an operand is no vector.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.outer(np.array([1, 2]), np.array([3, 4])).tolist()
+      [[3, 4], [6, 8]]
+    """
     x1, x2 = red.operand("linalg.outer", x1), red.operand("linalg.outer", x2)
     if shaped(x1).ndim != 1 or shaped(x2).ndim != 1:
         raise ValueError(f"linalg.outer takes vectors, got shapes {shaped(x1).shape} and {shaped(x2).shape}")
@@ -297,12 +340,46 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Cross product of vectors of three elements: see `numpy.cross`."""
+    """Cross product of vectors of three elements: see `numpy.cross`.
+
+    Args:
+      x1, x2: arrays with a dimension of size 3.
+      axis: that dimension.
+
+    Returns:
+      The products.
+
+    Raises:
+      ValueError: a dimension of another size.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.cross(np.array([1, 0, 0]), np.array([0, 1, 0])).tolist()
+      [0, 0, 1]
+    """
     return dots.cross(x1, x2, axis=axis)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Sums of products along an axis, elements of `x1` conjugated: see `numpy.vecdot`."""
+    """Sums of products along an axis, elements of `x1` conjugated: see `numpy.vecdot`.
+
+    Args:
+      x1, x2: arrays of at least one dimension.
+      axis: axis of both to sum over.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: dtype in which to sum and return.
+
+    Returns:
+      The broadcast shape without the axis.
+
+    Raises:
+      ValueError: sizes along the axis that differ, or other dimensions that don't broadcast.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> int(xt.numpy.linalg.vecdot(np.array([1, 2]), np.array([3, 4])))
+      11
+    """
     return dots.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -316,19 +393,71 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Sums of products over pairs of axes: see `numpy.tensordot`."""
+    """Sums of products over pairs of axes: see `numpy.tensordot`.
+
+    Args:
+      x1, x2: arrays.
+      axes: how many of the last axes of `x1` meet the first ones of `x2`; or the axes of each.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: dtype in which to sum and return.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array with the other dimensions of `x1`, then those of `x2`.
+
+    Raises:
+      TypeError: axes that don't pair up.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).shape
+      (2, 4)
+    """
     return dots.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
     )
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """Sums of the diagonals of the matrices in the last two axes: see `numpy.trace`."""
+    """Sums of the diagonals of the matrices in the last two axes: see `numpy.trace`.
+
+    Args:
+      x: [..., m, n].
+      offset: how far the diagonal is above the main one.
+      dtype: dtype to sum in and return.
+
+    Returns:
+      An array of shape [...].
+
+    Raises:
+      ValueError: x has fewer than two dimensions.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> int(xt.numpy.linalg.trace(np.array([[1, 2], [3, 4]])))
+      5
+    """
     return dots.trace(x, offset, -2, -1, dtype)
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """The diagonals of the matrices in the last two axes: see `numpy.diagonal`."""
+    """The diagonals of the matrices in the last two axes: see `numpy.diagonal`.
+
+    Args:
+      x: [..., m, n].
+      offset: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns:
+      [..., k], the diagonal of k elements along the last axis.
+
+    Raises:
+      ValueError: x has fewer than two dimensions.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.diagonal(np.array([[1, 2], [3, 4]])).tolist()
+      [1, 4]
+    """
     from xtrace import numpy
 
     return numpy.diagonal(x, offset=offset, axis1=-2, axis2=-1)

@@ -236,6 +236,13 @@ def _small_det(a: Any, n: int) -> Any:
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of a tensor as a linear map from its last axes to its first `ind`.
 
+    Args:
+      a: array whose first `ind` sizes and other sizes have one product.
+      ind: how many.
+
+    Returns:
+      The inverse, with the last dimensions of `a` first.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.tensorinv(np.eye(4).reshape(2, 2, 4), 2).shape
     (4, 2, 2)
@@ -253,6 +260,14 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     """x with tensordot(a, x, x.ndim) = b.
+
+    Args:
+      a: array of shape (*b.shape, *x.shape), both of one size.
+      b: array.
+      axes: axes of `a` to move to its end first.
+
+    Returns:
+      The solution x.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.tensorsolve(np.eye(4).reshape(2, 2, 4), np.ones((2, 2))).tolist()

@@ -84,6 +84,9 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
       order: "C" row-major or "F" column-major; "A" and "K" are "C", arrays being row-major.
       out_sharding: how the result is laid out over devices.
 
+    Returns:
+      A vector.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.ravel(xnp.ones((2, 3))).shape
     (6,)
@@ -102,6 +105,9 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
       a: array of any shape and dtype.
       axes: result axis i is axis `axes[i]` of `a`; None reverses all axes.
 
+    Returns:
+      The array with its axes in the new order.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.transpose(xnp.ones((2, 3, 4)), (1, 2, 0)).shape
     (3, 4, 2)
@@ -116,6 +122,13 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
     """`transpose` under its array API name: result axis i is axis `axes[i]` of `a`.
 
+    Args:
+      a: array of any shape and dtype.
+      axes: a permutation of its axes.
+
+    Returns:
+      The array with its axes in the new order.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.permute_dims(xnp.ones((2, 3)), (1, 0)).shape
     (3, 2)
@@ -125,6 +138,12 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
 
 def matrix_transpose(x: Any, /) -> Any:
     """Swap the last two axes.
+
+    Args:
+      x: array of two or more dimensions.
+
+    Returns:
+      The array with its last two axes swapped.
 
     Raises:
       ValueError: `x` has fewer than two dimensions.
@@ -142,6 +161,13 @@ def matrix_transpose(x: Any, /) -> Any:
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes of an array.
+
+    Args:
+      a: array of any shape and dtype.
+      axis1, axis2: the axes.
+
+    Returns:
+      The array with its axes in the new order.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.swapaxes(xnp.ones((2, 3, 4)), 0, -1).shape
@@ -162,6 +188,9 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
       a: array of any shape and dtype.
       source: the axes to move.
       destination: where each of them goes.
+
+    Returns:
+      The array with its axes in the new order.
 
     Raises:
       ValueError: `source` and `destination` differ in length, or name an axis twice.
@@ -184,6 +213,14 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """Move one axis to just before the axis that is now at `start`.
+
+    Args:
+      a: array of any shape and dtype.
+      axis: the axis to move.
+      start: where to, counted before it is moved.
+
+    Returns:
+      The array with its axes in the new order.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.rollaxis(xnp.ones((2, 3, 4)), 2).shape
@@ -209,6 +246,9 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
     Args:
       a: array of any shape and dtype.
       axis: the axes to drop; None drops all that have size 1.
+
+    Returns:
+      The array without those axes.
 
     Raises:
       ValueError: an axis to drop has another size.
@@ -238,6 +278,9 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     Args:
       a: array of any shape and dtype.
       axis: where the new axes are in the result.
+
+    Returns:
+      The array with its new axes.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.expand_dims(xnp.ones(3), (0, -1)).shape
@@ -302,6 +345,14 @@ for _rank, _function in ((1, atleast_1d), (2, atleast_2d), (3, atleast_3d)):
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """Repeat an array along new leading axes, and along its axes of size 1, to fill `shape`.
 
+    Args:
+      array: array of any shape and dtype.
+      shape: the shape of the result.
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      An array of that shape.
+
     Raises:
       ValueError: its shape doesn't broadcast to `shape`.
 
@@ -334,6 +385,12 @@ def _broadcast(x: Any, aval: Any, shape: tuple[int, ...], out_sharding: Any = No
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """All arrays broadcast to their common shape.
 
+    Args:
+      *args: arrays.
+
+    Returns:
+      A tuple of the arrays, each of the common shape.
+
     Raises:
       ValueError: they have none.
 
@@ -349,6 +406,12 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to.
+
+    Args:
+      *shapes: shapes, or ints for shapes of one dimension.
+
+    Returns:
+      The shape, a tuple.
 
     Raises:
       ValueError: there is none.
@@ -366,6 +429,16 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     """Reverse the order of elements along axes (all axes by default).
 
+    Args:
+      m: array of any shape and dtype.
+      axis: axis or sequence of axes; None: all.
+
+    Returns:
+      An array like `m`.
+
+    Raises:
+      ValueError: an axis that doesn't exist.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.flip(xnp.array([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
@@ -379,6 +452,12 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
 def flipud(m: Any) -> Any:
     """Reverse the order along the first axis.
 
+    Args:
+      m: array of one or more dimensions.
+
+    Returns:
+      An array like `m`.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.flipud(xnp.array([[1], [2]])).tolist()
     [[2], [1]]
@@ -389,6 +468,12 @@ def flipud(m: Any) -> Any:
 def fliplr(m: Any) -> Any:
     """Reverse the order along the second axis.
 
+    Args:
+      m: array of two or more dimensions.
+
+    Returns:
+      An array like `m`.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.fliplr(xnp.array([[1, 2]])).tolist()
     [[2, 1]]
@@ -398,6 +483,14 @@ def fliplr(m: Any) -> Any:
 
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     """Rotate by 90 degrees, k times, in the plane of two axes, from the first towards the second.
+
+    Args:
+      m: array of two or more dimensions.
+      k: how often; negative: the other way round.
+      axes: the two axes.
+
+    Returns:
+      The rotated array.
 
     Raises:
       ValueError: `axes` aren't two different axes.
@@ -439,6 +532,9 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
       a: array of any shape and dtype.
       shift: how far, an int or one for each axis; it may be traced.
       axis: along which axes; None rolls the flattened array and restores its shape.
+
+    Returns:
+      An array like `a`.
 
     Raises:
       ValueError: `shift` and `axis` differ in length.
@@ -538,6 +634,13 @@ def _roll_dynamic(x: Any, shift: Any, axes: tuple[int, ...] | None) -> Any:
 def copy(a: Any, order: str | None = None) -> Any:
     """A copy of an array.
 
+    Args:
+      a: array of any shape and dtype.
+      order: None, "C", "A" or "K": arrays are row-major.
+
+    Returns:
+      An array like `a`, in memory of its own.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.copy(xnp.arange(3))
     Array([0, 1, 2], dtype=int32)
@@ -556,6 +659,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       dtype: the new dtype; None is the default float dtype.
       copy: whether an array that has the dtype already is copied.
       device: a device or sharding to put the result on.
+
+    Returns:
+      An array of the shape of `x` and the new dtype.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.astype(xnp.arange(3), float)

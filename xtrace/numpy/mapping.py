@@ -46,6 +46,9 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
       arr: array with at least one dimension.
       *args, **kwargs: passed on to `func1d`.
 
+    Returns:
+      What `func1d` returns for the rows, stacked; or a pytree of such arrays.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.apply_along_axis(lambda row: row[::-1] - row[0], 1, xnp.array([[1, 2], [5, 9]])).tolist()
     [[1, 0], [4, 0]]
@@ -76,6 +79,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]
       func: called as func(array, axis); returns an array with the same number of dimensions, or one less.
       a: array of any shape.
       axes: the axes, in order.
+
+    Returns:
+      The reduced array.
 
     Raises:
       ValueError: `func` returned another number of dimensions.
@@ -260,6 +266,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
       condlist: boolean arrays, one for each choice.
       choicelist: arrays to choose from; all broadcast together.
       default: where no condition holds.
+
+    Returns:
+      An array of the common shape and dtype.
 
     Raises:
       ValueError: the lists are empty or differ in length.

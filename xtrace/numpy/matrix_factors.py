@@ -141,7 +141,19 @@ def _hermitian_svd(a: Any, compute_uv: bool) -> Any:
 
 
 def svdvals(x: Any, /) -> Any:
-    """Singular values, descending: see `svd`."""
+    """Singular values, descending: see `svd`.
+
+    Args:
+      x: [..., m, n].
+
+    Returns:
+      An array of shape [..., min(m, n)], real.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.svdvals(np.array([[3.0, 0.0], [0.0, 4.0]])).tolist()
+      [4.0, 3.0]
+    """
     return svd(x, compute_uv=False)
 
 
@@ -175,13 +187,33 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
-    """Eigenvalues of Hermitian matrices, ascending: see `eigh`."""
+    """Eigenvalues of Hermitian matrices, ascending: see `eigh`.
+
+    Args:
+      a: [..., n, n].
+      UPLO: "L" or "U": the triangle that is read, if not symmetrize_input.
+      symmetrize_input: whether a is replaced by the mean of it and its adjoint.
+
+    Returns:
+      An array of shape [..., n], real.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.eigvalsh(np.array([[3.0, 0.0], [0.0, 2.0]])).tolist()
+      [2.0, 3.0]
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
 @composite
 def eig(a: Any) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices, complex.
+
+    Args:
+      a: [..., n, n].
+
+    Returns:
+      (eigenvalues, eigenvectors): [..., n]; columns of [..., n, n].
 
     >>> import numpy as np, xtrace as xt
     >>> sorted(xt.numpy.linalg.eig(np.array([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.imag.tolist())
@@ -194,7 +226,19 @@ def eig(a: Any) -> EigResult:
 
 @composite
 def eigvals(a: Any) -> Any:
-    """Eigenvalues of square matrices, complex: see `eig`."""
+    """Eigenvalues of square matrices, complex: see `eig`.
+
+    Args:
+      a: [..., n, n].
+
+    Returns:
+      An array of shape [..., n], in no particular order.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.linalg.eigvals(np.array([[2.0, 0.0], [0.0, 3.0]])).real.tolist()
+      [2.0, 3.0]
+    """
     a = _matrices("eigvals", a)
     square("eigvals", a)
     (w,) = lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
@@ -212,6 +256,9 @@ def cond(x: Any, p: Any = None) -> Any:
     Args:
       x: [..., m, n].
       p: None or 2: by singular values, -2 their reciprocal; or an order of `norm`, for square x.
+
+    Returns:
+      An array of shape [...].
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.linalg.cond(np.array([[4.0, 0.0], [0.0, 2.0]])))
@@ -241,6 +288,9 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
       rtol: the bound over the largest singular value; None: max(m, n) times the precision.
       hermitian: whether M is Hermitian.
       tol: another name of rtol.
+
+    Returns:
+      An integer array of shape [...].
 
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.linalg.matrix_rank(np.ones((3, 3))))

@@ -14,6 +14,7 @@ from xtrace.lax import elementwise as el
 from xtrace.lax import reductions as lax_reductions
 from xtrace.lax.subgradients import sqrt_of_sum
 from xtrace.numpy import reductions as red
+from xtrace.numpy.extremal_positions import arg_extremum
 
 
 def is_nan(x: Any) -> Any:
@@ -46,7 +47,23 @@ def nansum(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """Sum over axes of the elements that aren't NaN. Arguments, result and errors as in `sum`.
+    """Sum over axes of the elements that aren't NaN.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce, names of mapped axes among them; None: all dimensions.
+      dtype: dtype to sum in and return.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: scalar to begin with.
+      where: boolean mask of elements to include, broadcast against `a`.
+
+    Returns:
+      The reduced array.
+
+    Raises:
+      ValueError: an axis that doesn't exist or repeats, an initial that is no scalar, a where that isn't boolean.
+      NotImplementedError: `out` is given.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nansum(np.array([1.0, np.nan, 2.0])))
@@ -65,7 +82,23 @@ def nanprod(
     initial: Any = None,
     where: Any = None,
 ) -> Any:
-    """Product over axes of the elements that aren't NaN. Arguments, result and errors as in `prod`.
+    """Product over axes of the elements that aren't NaN.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce, names of mapped axes among them; None: all dimensions.
+      dtype: dtype to multiply in and return.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: scalar to begin with.
+      where: boolean mask of elements to include, broadcast against `a`.
+
+    Returns:
+      The reduced array.
+
+    Raises:
+      ValueError: an axis that doesn't exist or repeats, an initial that is no scalar, a where that isn't boolean.
+      NotImplementedError: `out` is given.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanprod(np.array([3.0, np.nan, 2.0])))
@@ -90,7 +123,21 @@ def _nan_extremum(
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """Maximum over axes of the elements that aren't NaN; NaN if all are. Arguments and errors as in `max`.
+    """Maximum over axes of the elements that aren't NaN; NaN if all are.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: scalar, the least result.
+      where: boolean mask of elements to include; needs `initial`.
+
+    Returns:
+      The reduced array, of the dtype of `a`.
+
+    Raises:
+      ValueError: nothing to reduce and no initial; where without initial; an axis that doesn't exist or repeats.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanmax(np.array([1.0, np.nan])))
@@ -103,7 +150,21 @@ def nanmax(
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """Minimum over axes of the elements that aren't NaN; NaN if all are. Arguments and errors as in `min`.
+    """Minimum over axes of the elements that aren't NaN; NaN if all are.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: scalar, the greatest result.
+      where: boolean mask of elements to include; needs `initial`.
+
+    Returns:
+      The reduced array, of the dtype of `a`.
+
+    Raises:
+      ValueError: nothing to reduce and no initial; where without initial; an axis that doesn't exist or repeats.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanmin(np.array([1.0, np.nan])))
@@ -125,7 +186,21 @@ def _numbers(a: Any, where: Any) -> Any:
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Any:
-    """Mean over axes of the elements that aren't NaN; NaN if all are. Arguments as in `mean`.
+    """Mean over axes of the elements that aren't NaN; NaN if all are.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      dtype: dtype of the result; the default is that of `a`, and the default float for integers.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      where: boolean mask of elements to include.
+
+    Returns:
+      The means; NaN where all elements are.
+
+    Raises:
+      ValueError: an axis that doesn't exist or repeats.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanmean(np.array([1.0, np.nan, 3.0])))
@@ -163,7 +238,23 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """Variance over axes of the elements that aren't NaN. Arguments and errors as in `var`.
+    """Variance over axes of the elements that aren't NaN.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      dtype: dtype of the computation; the default is that of `a`, and the default float for integers.
+      out: not supported.
+      ddof: degrees of freedom to take off the number of elements that the sum of squares is divided by.
+      keepdims: whether reduced axes stay, with size 1.
+      where: boolean mask of elements to include.
+      mean: the mean if it is known, with reduced axes of size 1.
+
+    Returns:
+      The variances, real; NaN where there are no degrees of freedom.
+
+    Raises:
+      ValueError: a real dtype for complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanvar(np.array([1.0, np.nan, 3.0])))
@@ -183,7 +274,23 @@ def nanstd(
     where: Any = None,
     mean: Any = None,
 ) -> Any:
-    """Standard deviation over axes of the elements that aren't NaN. Arguments and errors as in `var`.
+    """Standard deviation over axes of the elements that aren't NaN.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      dtype: dtype of the computation; the default is that of `a`, and the default float for integers.
+      out: not supported.
+      ddof: degrees of freedom to take off the number of elements that the sum of squares is divided by.
+      keepdims: whether reduced axes stay, with size 1.
+      where: boolean mask of elements to include.
+      mean: the mean if it is known, with reduced axes of size 1.
+
+    Returns:
+      The standard deviations, real; NaN where there are no degrees of freedom.
+
+    Raises:
+      ValueError: a real dtype for complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanstd(np.array([1.0, np.nan, 5.0])))
@@ -196,15 +303,27 @@ def _nan_position(name: str, primitive: Any, a: Any, value: float, axis: Any, ou
     red.refuse_out(name, out)
     a = red.operand(name, a)
     if not dtypes.is_inexact(shaped(a).dtype):
-        return red.arg_extremum(name, primitive, a, axis, None, keepdims)
-    result = red.arg_extremum(name, primitive, without_nan(a, value), axis, None, keepdims)
+        return arg_extremum(name, primitive, a, axis, None, keepdims)
+    result = arg_extremum(name, primitive, without_nan(a, value), axis, None, keepdims)
     nothing = red.reduce(red.ALL, is_nan(a), axis, None, None, bool(keepdims))
     return selection.select(nothing, red.filled(shaped(result).shape, el.scalar_like(result, -1)), result)
 
 
 @composite(static_argnames=("axis", "keepdims"))
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """Position of the maximum of the elements that aren't NaN; -1 if all are. Arguments as in `argmax`.
+    """Position of the maximum of the elements that aren't NaN; -1 if all are.
+
+    Args:
+      a: array of real dtype.
+      axis: axis; None: positions in the flattened array.
+      out: not supported.
+      keepdims: whether the axis stays, with size 1.
+
+    Returns:
+      Positions, of the default integer dtype.
+
+    Raises:
+      ValueError: an axis that doesn't exist or is empty.
 
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.nanargmax(np.array([np.nan, 1.0, 2.0])))
@@ -215,7 +334,19 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 @composite(static_argnames=("axis", "keepdims"))
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """Position of the minimum of the elements that aren't NaN; -1 if all are. Arguments as in `argmax`.
+    """Position of the minimum of the elements that aren't NaN; -1 if all are.
+
+    Args:
+      a: array of real dtype.
+      axis: axis; None: positions in the flattened array.
+      out: not supported.
+      keepdims: whether the axis stays, with size 1.
+
+    Returns:
+      Positions, of the default integer dtype.
+
+    Raises:
+      ValueError: an axis that doesn't exist or is empty.
 
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.nanargmin(np.array([np.nan, 1.0, 2.0])))

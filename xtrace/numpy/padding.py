@@ -371,6 +371,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
       trim: "f" trims at the front, "b" at the back, "fb" at both.
       axis: which axes to trim; None trims all.
 
+    Returns:
+      The block.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.trim_zeros(xnp.array([0, 0, 1, 2, 0]))
     Array([1, 2], dtype=int32)

@@ -123,7 +123,19 @@ def _coordinates(flat: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions in the flattened array of the elements that aren't zero. Arguments as in `nonzero`.
+    """The positions in the flattened array of the elements that aren't zero.
+
+    Args:
+      a: array.
+      size: how many positions to return; needed where the array is traced, because the result's shape can't depend on
+        its values. Positions beyond it are left out; missing ones are fill_value.
+      fill_value: an integer; 0 by default.
+
+    Returns:
+      An integer vector.
+
+    Raises:
+      ConcretizationTypeError: a is traced and size isn't given.
 
     Example:
       >>> import xtrace.numpy as xnp
@@ -135,7 +147,19 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The positions of the elements that aren't zero, one row each. Arguments as in `nonzero`.
+    """The positions of the elements that aren't zero, one row each.
+
+    Args:
+      a: array.
+      size: how many positions to return; needed where the array is traced, because the result's shape can't depend on
+        its values. Positions beyond it are left out; missing ones are fill_value.
+      fill_value: an integer, or one for each dimension; 0 by default.
+
+    Returns:
+      An integer array [number of elements that aren't zero, number of dimensions].
+
+    Raises:
+      ConcretizationTypeError: a is traced and size isn't given.
 
     Example:
       >>> import xtrace.numpy as xnp
@@ -291,6 +315,13 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """Index arrays of the main diagonal of an array of `ndim` dimensions of size `n`.
 
+    Args:
+      n: size of the dimensions.
+      ndim: how many dimensions.
+
+    Returns:
+      A tuple of `ndim` integer vectors of n elements.
+
     Example:
       >>> import xtrace.numpy as xnp
       >>> [i.tolist() for i in xnp.diag_indices(3)]
@@ -303,7 +334,22 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
 
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
-    """`diag_indices` for an array: all its dimensions must have one size."""
+    """`diag_indices` for an array: all its dimensions must have one size.
+
+    Args:
+      arr: array of two or more dimensions, all of one size.
+
+    Returns:
+      A tuple of an integer vector for each dimension.
+
+    Raises:
+      ValueError: `arr` has fewer dimensions, or they differ in size.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> [i.tolist() for i in xt.numpy.diag_indices_from(np.zeros((2, 2)))]
+      [[0, 1], [0, 1]]
+    """
     shape = as_array("diag_indices_from", arr).shape
     if len(shape) < 2:
         raise ValueError("input array must be at least 2-d")
@@ -335,6 +381,14 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Index arrays of the upper triangle of an (n, m) array: `tril_indices` from diagonal k upwards.
 
+    Args:
+      n: number of rows.
+      k: diagonal from which the triangle reaches upwards: 0 the main one, negative below it, positive above.
+      m: number of columns; n by default.
+
+    Returns:
+      Row and column indices.
+
     Example:
       >>> import xtrace.numpy as xnp
       >>> [i.tolist() for i in xnp.triu_indices(2)]
@@ -352,13 +406,45 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """`tril_indices` for a matrix."""
+    """`tril_indices` for a matrix.
+
+    Args:
+      arr: matrix.
+      k: the diagonal where the triangle ends: 0 the main one, negative below it, positive above.
+
+    Returns:
+      Row and column indices.
+
+    Raises:
+      ValueError: `arr` doesn't have two dimensions.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> [i.tolist() for i in xt.numpy.tril_indices_from(np.zeros((2, 2)))]
+      [[0, 1, 1], [0, 0, 1]]
+    """
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
-    """`triu_indices` for a matrix."""
+    """`triu_indices` for a matrix.
+
+    Args:
+      arr: matrix.
+      k: the diagonal where the triangle ends: 0 the main one, negative below it, positive above.
+
+    Returns:
+      Row and column indices.
+
+    Raises:
+      ValueError: `arr` doesn't have two dimensions.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> [i.tolist() for i in xt.numpy.triu_indices_from(np.zeros((2, 2)))]
+      [[0, 0, 1], [0, 1, 1]]
+    """
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
@@ -371,6 +457,9 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int
       mask_func: a function such as triu.
       k: its second argument.
       size: how many positions to return; see `nonzero`.
+
+    Returns:
+      Row and column indices.
 
     Example:
       >>> import xtrace.numpy as xnp
@@ -449,6 +538,9 @@ def diag(v: Any, k: int = 0) -> Any:
       v: array of one or two dimensions.
       k: which diagonal: 0 the main one, positive above it, negative below.
 
+    Returns:
+      A matrix, or a vector.
+
     Raises:
       ValueError: v has another number of dimensions.
 
@@ -478,6 +570,13 @@ def _diag(x: Any, k: int) -> Any:
 
 def diagflat(v: Any, k: int = 0) -> Any:
     """The matrix with the elements of `v`, flattened, on its k-th diagonal.
+
+    Args:
+      v: array of any shape and dtype.
+      k: which diagonal: 0 the main one, positive above it, negative below.
+
+    Returns:
+      A square matrix.
 
     Example:
       >>> import xtrace.numpy as xnp

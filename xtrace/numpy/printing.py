@@ -21,6 +21,9 @@ def array_repr(
       max_line_width: in characters. precision: digits after the point.
       suppress_small: whether numbers that would print as zeros do.
 
+    Returns:
+      The text.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.array_repr(xnp.array([1.25, 2.0]), precision=1)
     'Array([1.2, 2. ], dtype=float32)'
@@ -39,6 +42,9 @@ def array_str(
       a: array of any shape and dtype.
       max_line_width: in characters. precision: digits after the point.
       suppress_small: whether numbers that would print as zeros do.
+
+    Returns:
+      The text.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.array_str(xnp.array([1.25, 2.0]), precision=1)

@@ -212,7 +212,24 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """Quantiles over axes of the elements that aren't NaN. Arguments, result and errors as in `quantile`.
+    """Quantiles over axes of the elements that aren't NaN.
+
+    Args:
+      a: array of real numbers.
+      q: a number from 0 to 1, or a vector of them.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      overwrite_input: has no effect.
+      method: between two elements: "linear" interpolates, "lower" and "higher" take one, "nearest" the nearer one,
+        "midpoint" the middle; "inverted_cdf" takes the first element whose share reaches `q`.
+      keepdims: whether reduced axes stay, with size 1.
+      weights: weights of the elements, for "inverted_cdf".
+
+    Returns:
+      The quantiles, with the dimension of `q` in front; NaN where all elements are.
+
+    Raises:
+      ValueError: an unknown method, a q of rank above 1, complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanquantile(np.array([1.0, np.nan, 4.0]), 0.5))
@@ -240,7 +257,25 @@ def percentile(
     weights: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Percentiles over axes: quantiles with `q` from 0 to 100. Other arguments, result and errors as in `quantile`.
+    """Percentiles over axes: quantiles with `q` from 0 to 100.
+
+    Args:
+      a: array of real numbers.
+      q: a number from 0 to 100, or a vector of them.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      overwrite_input: has no effect.
+      method: between two elements: "linear" interpolates, "lower" and "higher" take one, "nearest" the nearer one,
+        "midpoint" the middle; "inverted_cdf" takes the first element whose share reaches `q`.
+      keepdims: whether reduced axes stay, with size 1.
+      weights: weights of the elements, for "inverted_cdf".
+      out_sharding: how the result is laid out over devices.
+
+    Returns:
+      The percentiles, with the dimension of `q` in front; NaN where there is one.
+
+    Raises:
+      ValueError: an unknown method, a q of rank above 1, complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.percentile(np.array([1.0, 2.0, 4.0]), 50))
@@ -261,7 +296,24 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """Percentiles over axes of the elements that aren't NaN. Arguments, result and errors as in `percentile`.
+    """Percentiles over axes of the elements that aren't NaN.
+
+    Args:
+      a: array of real numbers.
+      q: a number from 0 to 100, or a vector of them.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      overwrite_input: has no effect.
+      method: between two elements: "linear" interpolates, "lower" and "higher" take one, "nearest" the nearer one,
+        "midpoint" the middle; "inverted_cdf" takes the first element whose share reaches `q`.
+      keepdims: whether reduced axes stay, with size 1.
+      weights: weights of the elements, for "inverted_cdf".
+
+    Returns:
+      The percentiles, with the dimension of `q` in front; NaN where all elements are.
+
+    Raises:
+      ValueError: an unknown method, a q of rank above 1, complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanpercentile(np.array([1.0, np.nan, 4.0]), 50))
@@ -272,7 +324,20 @@ def nanpercentile(
 
 @composite(static_argnames=("axis", "overwrite_input", "keepdims"))
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    """Median over axes: the middle element, or the mean of the two middle ones. Arguments as in `quantile`.
+    """Median over axes: the middle element, or the mean of the two middle ones.
+
+    Args:
+      a: array of real numbers.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      overwrite_input: has no effect.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      The medians; NaN where there is one.
+
+    Raises:
+      ValueError: complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.median(np.array([3, 1, 2, 10])))
@@ -283,7 +348,20 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 
 @composite(static_argnames=("axis", "overwrite_input", "keepdims"))
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    """Median over axes of the elements that aren't NaN. Arguments as in `quantile`.
+    """Median over axes of the elements that aren't NaN.
+
+    Args:
+      a: array of real numbers.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      overwrite_input: has no effect.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      The medians; NaN where all elements are.
+
+    Raises:
+      ValueError: complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.nanmedian(np.array([3, np.nan, 1])))

@@ -1,4 +1,4 @@
-"""Reductions: sums, means, variances, extrema and their positions, logical ones, and versions that skip NaN.
+"""Reductions: sums, means, variances, extrema and logical ones.
 
 What a reduction does to its operand (conversions, axes, shapes) depends on its aval and the options alone: it is
 worked out once and kept as a plan.
@@ -146,6 +146,11 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
         x = shapes.reshape(x, [d for i, d in enumerate(old) if i not in wide])
     dims = [missing + i for i in range(len(old)) if i not in wide]
     return shapes.broadcast_in_dim(x, shape, dims)
+
+
+def index_dtype() -> Any:
+    """The default integer type, which positions have."""
+    return dtypes.canonicalize(dtypes.int64)
 
 
 def filled(shape: tuple[int, ...], value: Any) -> Any:
@@ -307,7 +312,24 @@ def prod(
     where: Any = None,
     promote_integers: bool = True,
 ) -> Any:
-    """Product over axes. Arguments, result and errors as in `sum`.
+    """Product over axes.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce, names of mapped axes among them; None: all dimensions.
+      dtype: dtype to multiply in and return.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: scalar to begin with.
+      where: boolean mask of elements to include, broadcast against `a`.
+      promote_integers: whether narrow integers are widened.
+
+    Returns:
+      The reduced array.
+
+    Raises:
+      ValueError: an axis that doesn't exist or repeats, an initial that is no scalar, a where that isn't boolean.
+      NotImplementedError: `out` is given.
 
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.prod(np.array([2, 3, 4])))
@@ -347,7 +369,21 @@ def max(
 def min(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """Minimum over axes; NaN where there is one. Arguments, result and errors as in `max`.
+    """Minimum over axes; NaN where there is one.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: scalar, the greatest result.
+      where: boolean mask of elements to include; needs `initial`.
+
+    Returns:
+      The reduced array, of the dtype of `a`.
+
+    Raises:
+      ValueError: nothing to reduce and no initial; where without initial; an axis that doesn't exist or repeats.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.min(np.array([[1, 5], [7, 2]]), axis=0).tolist()
@@ -364,6 +400,20 @@ def minmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> tuple[Any, Any]:
     """(minimum, maximum) over axes. Arguments, results and errors as in `max`; `initial` may be one for each.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: the least maximum and greatest minimum: a scalar, or one for each.
+      where: boolean mask of elements to include; needs `initial`.
+
+    Returns:
+      The pair of reduced arrays, of the dtype of `a`.
+
+    Raises:
+      ValueError: nothing to reduce and no initial; where without initial; an axis that doesn't exist or repeats.
 
     >>> import numpy as np, xtrace as xt
     >>> [int(x) for x in xt.numpy.minmax(np.array([3, -1, 2]))]
@@ -399,7 +449,17 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
 
 @composite(static_argnames=("axis", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """Whether any element along axes is nonzero. Arguments and result as in `all`.
+    """Whether any element along axes is nonzero.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+      where: boolean mask of elements to include.
+
+    Returns:
+      A boolean array.
 
     >>> import numpy as np, xtrace as xt
     >>> bool(xt.numpy.any(np.array([0, 2, 0])))
@@ -412,6 +472,15 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """Maximum minus minimum over axes ("peak to peak").
 
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      out: not supported.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      The reduced array, of the dtype of `a`.
+
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.ptp(np.array([3, 9, 5])))
     6
@@ -423,6 +492,14 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 @composite(static_argnames=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """How many elements along axes are nonzero.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes; None: all.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      An array of the default integer dtype.
 
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.count_nonzero(np.array([3, 0, 5])))
@@ -542,7 +619,24 @@ def std(
     mean: Any = None,
     correction: int | float | None = None,
 ) -> Any:
-    """Standard deviation over axes: the root of the variance. Arguments, result and errors as in `var`.
+    """Standard deviation over axes: the root of the variance.
+
+    Args:
+      a: array.
+      axis: axis or tuple of axes to reduce; None: all.
+      dtype: dtype of the computation; the default is that of `a`, and the default float for integers.
+      out: not supported.
+      ddof: degrees of freedom to take off the number of elements that the sum of squares is divided by.
+      keepdims: whether reduced axes stay, with size 1.
+      where: boolean mask of elements to include.
+      mean: the mean if it is known, with reduced axes of size 1.
+      correction: another name of `ddof`.
+
+    Returns:
+      The standard deviations, real; NaN where there are no degrees of freedom.
+
+    Raises:
+      ValueError: both ddof and correction; a real dtype for complex elements.
 
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.std(np.array([1.0, 5.0])))
@@ -670,65 +764,3 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     total = reduce(SUM, weights, axis, None, None, keepdims)
     out = el.div(reduce(SUM, el.mul(a, weights), axis, None, None, keepdims), total)
     return (out, total) if returned else out
-
-
-# -- positions -------------------------------------------------------------------------------------------------------
-
-
-def index_dtype() -> Any:
-    """The default integer type, which positions have."""
-    return dtypes.canonicalize(dtypes.int64)
-
-
-def arg_extremum(name: str, primitive: Primitive, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
-    """The position of an extremum along an axis, or in the flattened array."""
-    refuse_out(name, out)
-    a = operand(name, a)
-    shape = shaped(a).shape
-    if axis is None:
-        a = shapes.reshape(a, (shaped(a).size,)) if len(shape) != 1 else a
-        place, axes = 0, tuple(range(len(shape)))
-    else:
-        place = canonical_axis(axis, len(shape))
-        axes = (place,)
-    if shaped(a).shape[place] == 0:
-        raise ValueError(f"attempt to get {name} of an empty sequence")
-    result = primitive.bind(a, axes=(place,), index_dtype=index_dtype())
-    wide = kept(shape, axes) if keepdims else None
-    return result if wide is None else shapes.broadcast_in_dim_p.bind(result, **wide)
-
-
-@composite(static_argnames=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """Position of the maximum along an axis: the first of equals, the first NaN if there is one.
-
-    Args:
-      a: array of real dtype.
-      axis: axis; None: positions in the flattened array.
-      out: not supported.
-      keepdims: whether the axis stays, with size 1.
-
-    Returns:
-      Positions, of the default integer dtype.
-
-    Raises:
-      ValueError: an axis that doesn't exist or is empty.
-
-    >>> import numpy as np, xtrace as xt
-    >>> int(xt.numpy.argmax(np.array([1, 5, 5])))
-    1
-    """
-    return arg_extremum("argmax", lax_reductions.argmax_p, a, axis, out, keepdims)
-
-
-@composite(static_argnames=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
-    """Position of the minimum along an axis: the first of equals, the first NaN if there is one.
-
-    Arguments, result and errors as in `argmax`.
-
-    >>> import numpy as np, xtrace as xt
-    >>> int(xt.numpy.argmin(np.array([3, 1, 1])))
-    1
-    """
-    return arg_extremum("argmin", lax_reductions.argmin_p, a, axis, out, keepdims)

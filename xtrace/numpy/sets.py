@@ -219,7 +219,18 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """Distinct elements with first positions, inverse and counts; NaN equals nothing. Arguments as in `unique`.
+    """Distinct elements with first positions, inverse and counts; NaN equals nothing.
+
+    Args:
+      x: array of any shape.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; the least element by default.
+
+    Returns:
+      (values, indices, inverse_indices, counts), a named tuple.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.unique_all(np.array([3, 1, 3])).counts.tolist()
@@ -229,19 +240,70 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
-    """Distinct elements and how often each occurs; NaN equals nothing. Arguments as in `unique`."""
+    """Distinct elements and how often each occurs; NaN equals nothing.
+
+    Args:
+      x: array of any shape.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; the least element by default.
+
+    Returns:
+      (values, counts), a named tuple.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.unique_counts(np.array([3, 1, 3])).counts.tolist()
+      [1, 2]
+    """
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
     return UniqueCounts(values, counts)
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """Distinct elements and which one each element is; NaN equals nothing. Arguments as in `unique`."""
+    """Distinct elements and which one each element is; NaN equals nothing.
+
+    Args:
+      x: array of any shape.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; the least element by default.
+
+    Returns:
+      (values, inverse_indices), a named tuple.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.unique_inverse(np.array([3, 1, 3])).inverse_indices.tolist()
+      [1, 0, 1]
+    """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return UniqueInverse(values, inverse)
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """Distinct elements, sorted; NaN equals nothing. Arguments as in `unique`."""
+    """Distinct elements, sorted; NaN equals nothing.
+
+    Args:
+      x: array of any shape.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; the least element by default.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.numpy.unique_values(np.array([3, 1, 3])).tolist()
+      [1, 3]
+    """
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
@@ -305,6 +367,17 @@ def _both_concrete(name: str, ar1: Any, ar2: Any) -> tuple[np.ndarray, np.ndarra
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The distinct elements of two arrays, sorted. `size` and `fill_value` as in `unique`.
 
+    Args:
+      ar1, ar2: arrays of any shape.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; the least element by default.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.union1d(np.array([2, 1]), np.array([2, 3])).tolist()
     [1, 2, 3]
@@ -326,6 +399,18 @@ def setdiff1d(
     """The distinct elements of `ar1` that aren't in `ar2`, sorted (in their order if `assume_unique`).
 
     `size` as in `unique`; `fill_value` is 0 by default.
+
+    Args:
+      ar1, ar2: arrays of any shape.
+      assume_unique: whether the elements of each are distinct.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; 0 by default.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.setdiff1d(np.array([3, 1, 2]), np.array([2])).tolist()
@@ -353,6 +438,18 @@ def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Any:
     """The distinct elements that are in one of two arrays, not both, sorted. `size` and `fill_value` as in `unique`.
+
+    Args:
+      ar1, ar2: arrays of any shape.
+      assume_unique: whether the elements of each are distinct.
+      size: how many to return; needed under a trace.
+      fill_value: what fills up to `size`; the least element by default.
+
+    Returns:
+      A vector.
+
+    Raises:
+      ConcretizationTypeError: no size, under a trace.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.setxor1d(np.array([1, 2]), np.array([2, 3])).tolist()

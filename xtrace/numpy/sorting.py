@@ -154,6 +154,12 @@ def _lexsort(keys: tuple[Any, ...], axis: int) -> Any:
 def sort_complex(a: Any) -> Any:
     """A sorted copy as complex numbers, by real part, then imaginary part, along the last axis.
 
+    Args:
+      a: array.
+
+    Returns:
+      An array of the shape of `a`, complex.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.sort_complex(np.array([2, 1])).tolist()
     [(1+0j), (2+0j)]
@@ -198,7 +204,18 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
 
 @composite(static_argnames=("kth", "axis"))
 def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
-    """Positions in the order in which `partition` puts the elements. Arguments and errors as there.
+    """Positions in the order in which `partition` puts the elements.
+
+    Args:
+      a: array of real numbers.
+      kth: position.
+      axis: axis to partition along.
+
+    Returns:
+      Positions, of the default integer dtype.
+
+    Raises:
+      ValueError: a position or axis that doesn't exist.
 
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.argpartition(np.array([5, 1, 4, 2]), 1)[1])

@@ -456,6 +456,9 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
       size: how many elements to return; needed where the condition is traced.
       fill_value: the value of missing elements.
 
+    Returns:
+      A vector.
+
     Example:
       >>> import xtrace.numpy as xnp
       >>> xnp.extract(xnp.arange(4) > 1, xnp.arange(4)).tolist()

@@ -60,6 +60,7 @@ def uniform(
       shape: of the result.
       dtype: a floating type; None: the default float.
       minval, maxval: bounds, which broadcast to `shape`.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -92,6 +93,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       key: a single key.
       shape: of the result.
       dtype: a floating or complex type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -135,6 +137,7 @@ def truncated_normal(
       lower, upper: bounds, which broadcast to `shape`.
       shape: of the result; None: that of the bounds.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -256,6 +259,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
       shape: of the result.
       dtype: a floating type; None: the default float.
       mode: "high" uses twice the bits, so that large values keep all their digits; None: "low".
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -290,6 +294,7 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None,
       sigma: standard deviation of the logarithm; broadcasts to `shape`.
       shape: of the result; None: that of `sigma`.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -317,6 +322,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
       b: shape of the distribution; broadcasts to `shape`.
       shape: of the result; None: that of `b`.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -346,6 +352,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
       scale: broadcasts to `shape`.
       shape: of the result; None: that of `scale`.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -417,6 +424,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
       mean: broadcasts to `shape`.
       shape: of the result; None: that of `mean`.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -452,6 +460,7 @@ def triangular(
       left, mode, right: broadcast to `shape`.
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.

@@ -194,6 +194,7 @@ def poisson(
       shape: of the result; None: that of `lam`.
       dtype: an integer type; None: the default integer.
       method: "exact", by loops, or "approximate", without.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.

@@ -48,6 +48,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       p: probability, a float that broadcasts to `shape`.
       shape: of the result; None: that of `p`.
       mode: "high" uses twice the bits, for probabilities so small that one float's digits don't tell them.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -82,6 +83,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       key: a single key.
       shape: of the result.
       dtype: a numeric type; None: the default integer.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -214,6 +216,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       minval, maxval: bounds, integers that broadcast to `shape`. Bounds beyond the dtype are cut to it; with maxval
         beyond it, its largest value is drawn too.
       dtype: an integer type; None: the default integer.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -267,6 +270,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
       p: probability; broadcasts to `shape`.
       shape: of the result; None: that of `p`.
       dtype: an integer type; None: the default integer.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -331,6 +335,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
       x: an array, or an integer n for the range 0 … n - 1.
       axis: the axis to shuffle.
       independent: whether each slice along `axis` is shuffled by itself, instead of all alike.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       The permuted array.
@@ -525,6 +530,7 @@ def categorical(
       shape: of the result, which ends with the shape of `logits` without `axis`; None: just that.
       replace: whether a category may be drawn more than once for the same logits.
       mode: "high" or "low": digits of the Gumbel noise. None: "low".
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       Integers below logits.shape[axis].

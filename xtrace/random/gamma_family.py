@@ -199,6 +199,7 @@ def gamma(
       shape: of the result; None: that of `a`.
       dtype: a floating type; None: the default float.
       method: "exact", by rejection, or "approximate", without loops.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -265,6 +266,7 @@ def beta(
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
       method: of `gamma`.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -296,6 +298,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
       alpha: [..., n], concentrations.
       shape: of the batch, which the batch of `alpha` broadcasts to; None: that batch.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       shape + (n,).
@@ -343,6 +346,7 @@ def chisquare(
       shape: of the result; None: that of `df`.
       dtype: a floating type; None: the default float.
       method: of `gamma`.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -374,6 +378,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
       df: degrees of freedom; broadcasts to `shape`.
       shape: of the result; None: that of `df`.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -404,6 +409,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
       dfnum, dfden: degrees of freedom of numerator and denominator; they broadcast to `shape`.
       shape: of the result; None: that of the parameters.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -437,6 +443,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
       p: the exponent, a scalar.
       shape: of the result.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.
@@ -471,6 +478,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
       p: of the norm, a scalar.
       shape: of the batch.
       dtype: a floating type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       shape + (d,).

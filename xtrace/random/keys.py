@@ -365,6 +365,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       key: a single key.
       shape: of the result.
       dtype: an unsigned integer type; None: uint32 (uint64 in x64 mode).
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       An array of the samples.

@@ -57,6 +57,7 @@ def multivariate_normal(
       shape: of the batch, which those of the parameters broadcast to; None: just that.
       dtype: a floating type; None: the default float.
       method: how the covariance is decomposed: "cholesky", "eigh" or "svd". The last two take semidefinite ones.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       shape + (n,).
@@ -117,6 +118,7 @@ def orthogonal(
       n, m: numbers of rows and columns; m None: n.
       shape: of the batch.
       dtype: a floating or complex type; None: the default float.
+      out_sharding: how the result is laid out over devices.
 
     Returns:
       shape + (n, m).

@@ -174,6 +174,20 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """Inverse of `dct`, with the same arguments.
 
+    Args:
+      x: array of numbers; of complex ones both parts are transformed.
+      type: 2.
+      n: length of the transform; what is longer is cut, what is shorter gets zeros.
+      axis: which axis.
+      norm: None or "backward", or "ortho" for an orthogonal transform.
+
+    Returns:
+      An array of the same shape, but for `n`, and floating dtype.
+
+    Raises:
+      NotImplementedError: another type.
+      ValueError: another norm, an axis that doesn't exist.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.fft.idct(np.float32([8, 0, 0, 0])).round(3).tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -211,6 +225,20 @@ def idctn(
     x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Any:
     """Inverse of `dctn`, with the same arguments.
+
+    Args:
+      x: array of numbers.
+      type: 2.
+      s: sizes along the axes.
+      axes: which ones; by default all, or as many of the last as `s` has sizes.
+      norm: as in `dct`.
+
+    Returns:
+      An array of the same shape, but for `s`, and floating dtype.
+
+    Raises:
+      NotImplementedError: another type.
+      ValueError: another norm, an axis that doesn't exist, more sizes than dimensions.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.fft.idctn(np.float32([[16, 0], [0, 0]])).round(3).tolist()

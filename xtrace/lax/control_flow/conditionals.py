@@ -105,6 +105,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
       index: an integer scalar; values outside the range take the nearest branch.
       branches: functions of `operands` that return the same structure of arrays of the same types.
       operands: arrays or pytrees that the functions take.
+      operand: a single operand, by keyword: the form of older versions.
 
     Returns:
       What the function that ran returned. Under vmap with a mapped `index` all run, and results are selected.

@@ -32,7 +32,15 @@ def _without_columns(x: Any, vector: bool) -> Any:
 
 @composite(static_argnames=("lower", "overwrite_a", "check_finite"))
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Cholesky factors: a = U^H U, or L L^H if `lower`. overwrite_a and check_finite have no effect.
+    """Cholesky factors: a = U^H U, or L L^H if `lower`.
+
+    Args:
+      a: [..., n, n], Hermitian and positive definite.
+      lower: which factor.
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      [..., n, n], triangular; NaN where `a` isn't positive definite.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
@@ -44,6 +52,14 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
     """The Cholesky factor of a and which triangle it is, for `cho_solve`.
 
+    Args:
+      a: [..., n, n], Hermitian and positive definite.
+      lower: which triangle.
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      (factor, lower). The other triangle of the factor is not to be read.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.cho_factor(np.eye(2))[1]
     False
@@ -53,6 +69,14 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """x with a x = b, given what `cho_factor(a)` returned.
+
+    Args:
+      c_and_lower: the pair.
+      b: [n] or [..., n, k].
+      overwrite_b, check_finite: have no effect.
+
+    Returns:
+      An array of the shape of `b`.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.cho_solve(xt.scipy.linalg.cho_factor(4 * np.eye(2)), np.ones(2)).tolist()
@@ -89,6 +113,10 @@ def solve_triangular(
       trans: what op is: 0 or "N": nothing; 1 or "T": the transpose; 2 or "C": the adjoint.
       lower: whether a is lower triangular.
       unit_diagonal: whether its diagonal is taken as 1.
+      overwrite_b, debug, check_finite: have no effect.
+
+    Returns:
+      An array of the shape of `b`.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 5.0]), lower=True).tolist()
@@ -114,6 +142,13 @@ def solve_triangular(
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """LU factors and pivots, for `lu_solve`.
 
+    Args:
+      a: [..., m, n].
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      (LU, pivots): L below the diagonal of LU and U above; row i was swapped with row pivots[i].
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.lu_factor(np.array([[0.0, 1.0], [2.0, 0.0]]))[1].tolist()
     [1, 1]
@@ -126,7 +161,16 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 def lu_solve(
     lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """x with op(a) x = b, given what `lu_factor(a)` returned; trans as in `solve_triangular`.
+    """x with op(a) x = b, given what `lu_factor(a)` returned.
+
+    Args:
+      lu_and_piv: the pair.
+      b: [n] or [..., n, k].
+      trans: what op is: 0: nothing; 1: the transpose; 2: the adjoint.
+      overwrite_b, check_finite: have no effect.
+
+    Returns:
+      An array of the shape of `b`.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.lu_solve(xt.scipy.linalg.lu_factor(4 * np.eye(2)), np.ones(2)).tolist()
@@ -153,7 +197,17 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Any:
-    """Solve a x = b; assume_a="pos" takes a positive definite a, of which `lower` says which triangle is read.
+    """Solve a x = b.
+
+    Args:
+      a: [..., n, n].
+      b: [n] or [..., n, k].
+      lower: which triangle of a positive definite a is read.
+      overwrite_a, overwrite_b, debug, check_finite: have no effect.
+      assume_a: "gen", or "pos" for a Hermitian positive definite a.
+
+    Returns:
+      An array of the shape of `b`.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.solve(4 * np.eye(2), np.ones(2), assume_a="pos").tolist()
@@ -169,12 +223,38 @@ def solve(
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The inverses of square matrices: see `numpy.linalg.inv`."""
+    """The inverses of square matrices: see `numpy.linalg.inv`.
+
+    Args:
+      a: [..., n, n].
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      [..., n, n]; infinities or NaN where a is singular.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.scipy.linalg.inv(np.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
+      [[0.5, 0.0], [0.0, 0.25]]
+    """
     return linear_systems.inv(a)
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Determinants: see `numpy.linalg.det`."""
+    """Determinants: see `numpy.linalg.det`.
+
+    Args:
+      a: [..., n, n].
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      An array of shape [...].
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> float(xt.scipy.linalg.det(np.array([[2.0, 0.0], [0.0, 3.0]])))
+      6.0
+    """
     return linear_systems.det(a)
 
 
@@ -186,7 +266,22 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Any:
-    """Singular value decomposition: see `numpy.linalg.svd`."""
+    """Singular value decomposition: see `numpy.linalg.svd`.
+
+    Args:
+      a: [..., m, n].
+      full_matrices: whether U and Vh are square; else they have min(m, n) columns and rows.
+      compute_uv: whether they are wanted.
+      overwrite_a, check_finite, lapack_driver: have no effect.
+
+    Returns:
+      (U, S, Vh), or S, which is real and descends.
+
+    Example:
+      >>> import numpy as np, xtrace as xt
+      >>> xt.scipy.linalg.svd(np.array([[3.0, 0.0], [0.0, 4.0]]))[1].tolist()
+      [4.0, 3.0]
+    """
     out = matrix_factors.svd(a, full_matrices, compute_uv)
     return tuple(out) if compute_uv else out
 
@@ -194,6 +289,16 @@ def svd(
 @composite(static_argnames=("output",))
 def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     """Schur decomposition: a = Z T Z^H; output="complex" makes T triangular for real a too.
+
+    Args:
+      a: [..., n, n].
+      output: "real" or "complex".
+
+    Returns:
+      (T, Z).
+
+    Raises:
+      ValueError: there is no such output.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.schur(np.array([[1.0, 2.0], [0.0, 3.0]]))[0].tolist()

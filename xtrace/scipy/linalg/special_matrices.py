@@ -38,6 +38,12 @@ def _by_kind(lower: np.ndarray, symmetric: np.ndarray, kind: str | None) -> np.n
 def hilbert(n: int) -> Any:
     """The Hilbert matrix of size n: h[i, j] = 1 / (i + j + 1).
 
+    Args:
+      n: the size.
+
+    Returns:
+      A matrix of floating dtype.
+
     >>> import xtrace as xt
     >>> xt.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
@@ -48,6 +54,12 @@ def hilbert(n: int) -> Any:
 
 def invhilbert(n: int) -> Any:
     """The inverse of the Hilbert matrix of size n, which has integer elements.
+
+    Args:
+      n: the size.
+
+    Returns:
+      A matrix of floating dtype.
 
     >>> import xtrace as xt
     >>> xt.scipy.linalg.invhilbert(2).tolist()
@@ -69,6 +81,9 @@ def pascal(n: int, kind: str | None = None) -> Any:
       n: the size.
       kind: "lower" or "upper": the triangle; "symmetric" or None: the lower times the upper.
 
+    Returns:
+      A matrix.
+
     >>> import xtrace as xt
     >>> xt.scipy.linalg.pascal(3).tolist()
     [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 6.0]]
@@ -81,6 +96,16 @@ def pascal(n: int, kind: str | None = None) -> Any:
 
 def invpascal(n: int, kind: str | None = None) -> Any:
     """The inverse of Pascal's matrix: see `pascal`.
+
+    Args:
+      n: the size.
+      kind: "lower" or "upper": the triangle; "symmetric" or None: the lower times the upper.
+
+    Returns:
+      A matrix.
+
+    Raises:
+      ValueError: there is no such kind.
 
     >>> import xtrace as xt
     >>> xt.scipy.linalg.invpascal(3, "lower").tolist()
@@ -121,6 +146,9 @@ def hadamard(n: int, dtype: Any = int) -> Any:
       n: the size, a power of 2.
       dtype: of the elements.
 
+    Returns:
+      A matrix.
+
     >>> import xtrace as xt
     >>> xt.scipy.linalg.hadamard(2).tolist()
     [[1, 1], [1, -1]]
@@ -140,6 +168,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
       n: the size.
       scale: "sqrtn" or "n": what it is divided by.
       dtype: a complex dtype.
+
+    Returns:
+      A complex matrix.
 
     >>> import xtrace as xt
     >>> xt.scipy.linalg.dft(2).real.tolist()
@@ -226,6 +257,12 @@ def hankel(c: Any, r: Any = None) -> Any:
 @composite
 def circulant(c: Any) -> Any:
     """Circulant matrices: [..., n, n] whose columns are those of c, [..., n], each turned by one more.
+
+    Args:
+      c: array of one or more dimensions.
+
+    Returns:
+      [..., n, n].
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.circulant(np.array([1, 2, 3])).tolist()
@@ -336,6 +373,12 @@ def companion(a: Any) -> Any:
 def fiedler(a: Any) -> Any:
     """Fiedler matrices: f[i, j] = |a[i] - a[j]|, [..., n, n] from [..., n].
 
+    Args:
+      a: array of one or more dimensions.
+
+    Returns:
+      [..., n, n].
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.fiedler(np.array([1, 4])).tolist()
     [[0, 3], [3, 0]]
@@ -391,6 +434,9 @@ def block_diag(*arrs: Any) -> Any:
 
     Args:
       *arrs: matrices; vectors count as rows, scalars as one element.
+
+    Returns:
+      A matrix.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.block_diag(np.array([[1, 2]]), 3).tolist()

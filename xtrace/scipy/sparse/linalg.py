@@ -282,6 +282,17 @@ def bicgstab(
 ) -> tuple[Any, None]:
     """Solve A x = b by stabilized biconjugate gradients; arguments and results as of `cg`, for any A.
 
+    Args:
+      A: a function of trees like b, linear, a matrix, or an object with `@`.
+      b: an array or a tree of arrays.
+      x0: where to begin; None: at zero.
+      tol, atol: the iteration ends where the residual's norm is below max(tol |b|, atol).
+      maxiter: or after so many steps; None: ten times the number of unknowns.
+      M: an approximate inverse of A, as A is given.
+
+    Returns:
+      (x, None). Derivatives solve with A again.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.sparse.linalg.bicgstab(lambda x: 2 * x, np.array([2.0, 4.0]))[0].tolist()
     [1.0, 2.0]
@@ -309,6 +320,9 @@ def gmres(
       maxiter: how many rounds there are at most.
       solve_method: "batched": a round makes all its steps, then solves a small least-squares problem;
         "incremental": Givens rotations tell the residual after each step, and the round ends where it is small.
+
+    Returns:
+      (x, None). Derivatives solve with A again.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.sparse.linalg.gmres(lambda x: 2 * x, np.array([2.0, 4.0]))[0].round(3).tolist()

@@ -18,6 +18,13 @@ from xtrace.scipy.special.declare import full_like, operands, unary, with_deriva
 def softmax(x: Any, /, *, axis: Any = None) -> Any:
     """exp(x) scaled to the sum 1 over `axis`: an axis, several, or all of them, which is SciPy's default and not nn's.
 
+    Args:
+      x: array.
+      axis: an axis, several, or None for all.
+
+    Returns:
+      An array of the shape of `x` and floating dtype.
+
     >>> import xtrace as xt
     >>> float(xt.scipy.special.softmax(xt.numpy.zeros((2, 2)))[0, 0])
     0.25
@@ -26,7 +33,14 @@ def softmax(x: Any, /, *, axis: Any = None) -> Any:
 
 
 def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
-    """Logarithm of `softmax`, which doesn't underflow. Arguments as there.
+    """Logarithm of `softmax`, which doesn't underflow.
+
+    Args:
+      x: array.
+      axis: an axis, several, or None for all.
+
+    Returns:
+      An array of the shape of `x` and floating dtype.
 
     >>> import xtrace as xt
     >>> round(float(xt.scipy.special.log_softmax(xt.numpy.zeros((2, 2)))[0, 0]), 4)
@@ -104,6 +118,12 @@ def _entr(x: Any) -> Any:
 def entr(x: Any) -> Any:
     """-x log(x): the summand of an entropy; 0 at 0 and -inf below.
 
+    Args:
+      x: array.
+
+    Returns:
+      An array of floating dtype.
+
     >>> import xtrace as xt
     >>> print(xt.scipy.special.entr(0.0))
     0.0
@@ -113,6 +133,12 @@ def entr(x: Any) -> Any:
 
 def rel_entr(p: Any, q: Any) -> Any:
     """p log(p / q): the summand of a relative entropy; 0 where p is 0 and q at least 0, inf where it isn't defined.
+
+    Args:
+      p, q: arrays that broadcast against each other.
+
+    Returns:
+      An array of floating dtype.
 
     >>> import xtrace as xt
     >>> print(xt.scipy.special.rel_entr(0.0, 1.0))
@@ -137,6 +163,12 @@ def _rel_entr(p: Any, q: Any) -> Any:
 @composite
 def kl_div(p: Any, q: Any) -> Any:
     """p log(p / q) - p + q: the summand of the Kullback-Leibler divergence.
+
+    Args:
+      p, q: arrays that broadcast against each other.
+
+    Returns:
+      An array of floating dtype.
 
     >>> import xtrace as xt
     >>> print(xt.scipy.special.kl_div(1.0, 1.0))
@@ -177,6 +209,13 @@ digamma = unary(
 def zeta(x: Any, q: Any = None) -> Any:
     """The Hurwitz zeta function: the sum of 1 / (q + k)^x over k from 0 on.
 
+    Args:
+      x: array: the exponent.
+      q: array that broadcasts with `x`; None: 1, for the Riemann zeta function.
+
+    Returns:
+      An array of floating dtype.
+
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.zeta(2.0, 1.0):.4f}")
     1.6449
@@ -187,6 +226,13 @@ def zeta(x: Any, q: Any = None) -> Any:
 @composite
 def polygamma(n: Any, x: Any) -> Any:
     """The nth derivative of digamma.
+
+    Args:
+      n: array of whole numbers from 0 on.
+      x: array that broadcasts with `n`.
+
+    Returns:
+      An array of floating dtype.
 
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.polygamma(1, 1.0):.4f}")
@@ -217,6 +263,13 @@ i1 = unary(
 def gammainc(a: Any, x: Any) -> Any:
     """The regularized lower incomplete gamma function P(a, x).
 
+    Args:
+      a: array of positive numbers.
+      x: array of numbers from 0 on, which broadcasts with `a`.
+
+    Returns:
+      An array of floating dtype.
+
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.gammainc(2.0, 1.0):.4f}")
     0.2642
@@ -228,6 +281,13 @@ def gammainc(a: Any, x: Any) -> Any:
 def gammaincc(a: Any, x: Any) -> Any:
     """The regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
+    Args:
+      a: array of positive numbers.
+      x: array of numbers from 0 on, which broadcasts with `a`.
+
+    Returns:
+      An array of floating dtype.
+
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.gammaincc(2.0, 1.0):.4f}")
     0.7358
@@ -238,6 +298,13 @@ def gammaincc(a: Any, x: Any) -> Any:
 @composite
 def betainc(a: Any, b: Any, x: Any) -> Any:
     """The regularized incomplete beta function I_x(a, b).
+
+    Args:
+      a, b: arrays of positive numbers.
+      x: array of numbers from 0 to 1. All broadcast against each other.
+
+    Returns:
+      An array of floating dtype.
 
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.betainc(2.0, 3.0, 0.5):.4f}")

@@ -197,6 +197,12 @@ def _beta(a: Any, b: Any) -> Any:
 def beta(a: Any, b: Any) -> Any:
     """The beta function: gamma(a) gamma(b) / gamma(a + b).
 
+    Args:
+      a, b: arrays that broadcast against each other.
+
+    Returns:
+      An array of floating dtype.
+
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.beta(2.0, 3.0):.4f}")
     0.0833
@@ -207,6 +213,12 @@ def beta(a: Any, b: Any) -> Any:
 @composite
 def betaln(a: Any, b: Any) -> Any:
     """The logarithm of the absolute value of the beta function, accurate where its arguments are large.
+
+    Args:
+      a, b: arrays that broadcast against each other.
+
+    Returns:
+      An array of floating dtype.
 
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.betaln(2.0, 3.0):.4f}")
@@ -303,6 +315,12 @@ def _poch(z: Any, m: Any) -> Any:
 @composite
 def poch(z: Any, m: Any) -> Any:
     """The Pochhammer symbol: gamma(z + m) / gamma(z).
+
+    Args:
+      z, m: arrays that broadcast against each other.
+
+    Returns:
+      An array of floating dtype.
 
     >>> import xtrace as xt
     >>> print(f"{xt.scipy.special.poch(2.0, 3.0):.4f}")

@@ -57,7 +57,18 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
 @composite
 def pdf(x: Any, alpha: Any) -> Any:
-    """The density of the Dirichlet distribution. Arguments as of `logpdf`; 0 outside the simplex.
+    """The density of the Dirichlet distribution.
+
+    Args:
+      x: array [k or k - 1, ...]: points of the simplex along the first axis; a left-out last coordinate is what the
+        others lack of 1.
+      alpha: array [k], positive.
+
+    Returns:
+      An array [...] of floating dtype; 0 outside the simplex.
+
+    Raises:
+      ValueError: `alpha` is not a vector, or the lengths don't fit.
 
     >>> import numpy as np, xtrace as xt
     >>> print(f"{xt.scipy.stats.dirichlet.pdf(np.array([0.25, 0.75]), np.array([2.0, 3.0])):.4f}")

@@ -49,7 +49,18 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
 
 @composite
 def pmf(x: Any, n: Any, p: Any) -> Any:
-    """The probability of counts in the multinomial distribution. Arguments as of `logpmf`.
+    """The probability of counts in the multinomial distribution.
+
+    Args:
+      x: integer array [..., k]: how often each of k outcomes occurs.
+      n: integer array [...]: the number of trials.
+      p: array [..., k]: the chances of the outcomes.
+
+    Returns:
+      An array [...] of floating dtype; 0 where the counts don't add up to n.
+
+    Raises:
+      ValueError: `x` or `n` is not of integers.
 
     >>> import numpy as np, xtrace as xt
     >>> print(f"{xt.scipy.stats.multinomial.pmf(np.array([1, 1]), 2, np.array([0.25, 0.75])):.4f}")

@@ -73,7 +73,19 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
 
 @composite
 def pdf(x: Any, mean: Any, cov: Any) -> Any:
-    """The density of the multivariate normal distribution. Arguments as of `logpdf`.
+    """The density of the multivariate normal distribution.
+
+    Args:
+      x: array [..., n]: points.
+      mean: array [..., n], or a scalar: then all is of one dimension, and elementwise.
+      cov: array [..., n, n], symmetric and positive definite; or a scalar: the variance of every coordinate.
+
+    Returns:
+      An array [...] of floating dtype; nan where `cov` is not positive definite.
+
+    Raises:
+      ValueError: the shapes don't fit.
+      NotImplementedError: `allow_singular` is not None.
 
     >>> import numpy as np, xtrace as xt
     >>> print(f"{xt.scipy.stats.multivariate_normal.pdf(np.ones(2), np.zeros(2), np.eye(2)):.4f}")
