@@ -25,15 +25,19 @@ from xtrace.experimental.sparse.bcsr import BCSR
 from xtrace.transforms.staging import trace_to_jaxpr
 
 
+#: Which buffer of an environment, if any.
+Number = int | None
+
+
 class SparsifyValue(NamedTuple):
     """A dense or sparse array, by the numbers of its buffers in a SparsifyEnv."""
 
     shape: tuple[int, ...]
-    data_ref: int | None
-    indices_ref: int | None = None
-    indptr_ref: int | None = None
-    indices_sorted: bool | None = False
-    unique_indices: bool | None = False
+    data_ref: Number
+    indices_ref: Number = None  # of coordinates, or of columns
+    indptr_ref: Number = None
+    indices_sorted: bool = False
+    unique_indices: bool = False
 
     @property
     def ndim(self) -> int:
