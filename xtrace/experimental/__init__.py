@@ -9,7 +9,9 @@ from typing import Any
 _LAZY: dict[str, str] = {
     "io_callback": "xtrace.callbacks",
 }
-_MODULES = tuple("checkify compilation_cache jet multihost_utils ode pjit random serialize_executable sparse".split())
+_MODULES = tuple(
+    "checkify compilation_cache jet mesh_utils multihost_utils ode pjit random serialize_executable sparse".split()
+)
 
 
 def __getattr__(name: str) -> Any:
