@@ -226,12 +226,12 @@ def ffi_lowering(
     Returns:
       The rule: (ctx, *operands, **params) -> values.
     """
+    layouts = {"operand_layouts": operand_layouts, "result_layouts": result_layouts}
     write = build_ffi_lowering_function(
         call_target_name,
-        operand_layouts=operand_layouts,
-        result_layouts=result_layouts,
-        backend_config=backend_config,
         skip_ffi_layout_processing=skip_ffi_layout_processing,
+        backend_config=backend_config,
+        **layouts,
         **lowering_args,
     )
     return lambda ctx, *operands, **params: list(write(ctx, *operands, **params).operation.results)

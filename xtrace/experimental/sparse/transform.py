@@ -24,7 +24,6 @@ from xtrace.experimental.sparse.bcoo_array import BCOO
 from xtrace.experimental.sparse.bcsr import BCSR
 from xtrace.transforms.staging import trace_to_jaxpr
 
-
 #: Which buffer of an environment, if any.
 Number = int | None
 
