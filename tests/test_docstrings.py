@@ -5,9 +5,11 @@ That the examples run is tested in test_doctests.py.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
+import textwrap
 import typing
 
 import pytest
@@ -49,6 +51,26 @@ def _lacks(value: object) -> list[str]:
     if parameters and not described:
         return [*lacking, "Args"]
     return lacking + [f"the argument {p}" for p in parameters if not re.search(rf"\b{p}\b", described)]
+
+
+def _raises(value: object) -> bool:
+    """Whether the code of a function raises errors itself."""
+    try:
+        source = inspect.getsource(inspect.unwrap(value))  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return False
+    tree = ast.parse(textwrap.dedent(source))
+    return any(isinstance(node, ast.Raise) for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize("module", EXACT)
+def test_errors_that_functions_raise_are_described(module):
+    silent = [
+        name
+        for name, value in _functions(module).items()
+        if "\nRaises:\n" not in (inspect.getdoc(value) or "") and _raises(value)
+    ]
+    assert silent == []
 
 
 @pytest.mark.parametrize("module", EXACT)

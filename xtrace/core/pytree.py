@@ -136,6 +136,9 @@ def tree_leaves(tree: Any, is_leaf: LeafPredicate | None = None) -> list[Any]:
     Returns:
       The list of leaves.
 
+    Raises:
+      ValueError: a container in the tree can't be flattened.
+
     Example:
       >>> from xtrace.core import pytree
       >>> pytree.tree_leaves([1, (2, None), {"a": 3}])
@@ -156,6 +159,9 @@ def tree_structure(tree: Any, is_leaf: LeafPredicate | None = None) -> PyTreeDef
 
     Returns:
       A PyTreeDef: hashable, comparable, picklable.
+
+    Raises:
+      ValueError: a container in the tree can't be flattened.
 
     Example:
       >>> from xtrace.core import pytree

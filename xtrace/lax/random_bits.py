@@ -328,6 +328,9 @@ def rng_bit_generator(
     Returns:
       A list of the new state and the bits.
 
+    Raises:
+      TypeError: the dtype isn't an unsigned integer type.
+
     Example:
       >>> import numpy as np
       >>> import xtrace as xt

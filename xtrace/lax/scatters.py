@@ -224,6 +224,9 @@ def scatter_apply(
     Returns:
       The updated array.
 
+    Raises:
+      TypeError: `func` returns no scalar of operand's dtype.
+
     Example:
       >>> import xtrace as xt
       >>> elements = xt.lax.ScatterDimensionNumbers((), (0,), (0,))

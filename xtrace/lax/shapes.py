@@ -204,6 +204,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     Returns:
       An array with that many dimensions.
 
+    Raises:
+      ValueError: `x` has more dimensions.
+
     Example:
       >>> import numpy as np, xtrace as xt
       >>> xt.lax.broadcast_to_rank(np.arange(3), 2).shape

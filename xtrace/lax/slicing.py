@@ -560,6 +560,9 @@ def dynamic_update_index_in_dim(
     Returns:
       An array like `operand`.
 
+    Raises:
+      TypeError: `update` has another number of dimensions.
+
     Example:
       >>> import xtrace as xt
       >>> xt.lax.dynamic_update_index_in_dim(xt.lax.full((3,), 0), 5, 1, axis=0).tolist()

@@ -477,6 +477,9 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     Returns:
       The sums, without the two axes.
 
+    Raises:
+      ValueError: `a` has fewer than two dimensions, or the axes are one.
+
     >>> import numpy as np, xtrace as xt
     >>> int(xt.numpy.trace(np.array([[1, 2], [3, 4]])))
     5

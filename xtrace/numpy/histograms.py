@@ -179,6 +179,9 @@ def histogram(
     Returns:
       (counts, in floating point; edges).
 
+    Raises:
+      ValueError: the weights have another shape than `a`.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.histogram(np.array([1.0, 2.0, 2.0, 3.0]), 2)[0].tolist()
     [1.0, 3.0]

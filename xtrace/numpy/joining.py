@@ -512,6 +512,9 @@ def tile(A: Any, reps: Any) -> Any:
     Returns:
       The repeated array.
 
+    Raises:
+      ValueError: a count is negative.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.tile(xnp.arange(2), (2, 2)).tolist()
     [[0, 1, 0, 1], [0, 1, 0, 1]]

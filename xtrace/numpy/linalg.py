@@ -151,6 +151,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int | float | N
     Returns:
       Norms, of real floating dtype.
 
+    Raises:
+      ValueError: x has fewer than two dimensions.
+
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.linalg.matrix_norm(np.array([[1.0, 2.0], [2.0, 4.0]])))
     5.0

@@ -154,6 +154,9 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     Returns:
       (sign, logabsdet); sign 0 and -inf where a is singular.
 
+    Raises:
+      ValueError: there is no such method, or a matrix isn't square.
+
     >>> import numpy as np, xtrace as xt
     >>> float(xt.numpy.linalg.slogdet(np.array([[0.0, 1.0], [1.0, 0.0]])).sign)
     -1.0
@@ -243,6 +246,9 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     Returns:
       The inverse, with the last dimensions of `a` first.
 
+    Raises:
+      ValueError: `ind` isn't positive, or the two products differ.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.tensorinv(np.eye(4).reshape(2, 2, 4), 2).shape
     (4, 2, 2)
@@ -268,6 +274,9 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 
     Returns:
       The solution x.
+
+    Raises:
+      ValueError: `a` is no square map.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.tensorsolve(np.eye(4).reshape(2, 2, 4), np.ones((2, 2))).tolist()

@@ -222,6 +222,9 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     Returns:
       The array with its axes in the new order.
 
+    Raises:
+      ValueError: `start` or `axis` lies outside the axes.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.rollaxis(xnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -640,6 +643,9 @@ def copy(a: Any, order: str | None = None) -> Any:
 
     Returns:
       An array like `a`, in memory of its own.
+
+    Raises:
+      ValueError: another order.
 
     >>> import xtrace.numpy as xnp
     >>> xnp.copy(xnp.arange(3))

@@ -86,6 +86,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     Returns:
       (Q, R), or R.
 
+    Raises:
+      ValueError: there is no such mode.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.qr(np.ones((3, 2))).Q.shape
     (3, 2)
@@ -387,6 +390,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
 
     Returns:
       (x, residuals, rank, singular values): residuals are sums of squares, one for each column of b.
+
+    Raises:
+      ValueError: shapes that don't fit.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.linalg.lstsq(np.array([[1.0], [1.0]]), np.array([1.0, 3.0]))[0].round(3).tolist()

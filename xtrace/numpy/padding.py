@@ -374,6 +374,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: int | Sequence[int] | None = N
     Returns:
       The block.
 
+    Raises:
+      ConcretizationTypeError: `filt` is traced.
+      TypeError: `trim` is no string.
+
     >>> import xtrace.numpy as xnp
     >>> xnp.trim_zeros(xnp.array([0, 0, 1, 2, 0]))
     Array([1, 2], dtype=int32)

@@ -187,6 +187,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     Returns:
       One array for each dimension, of the shape of indices.
 
+    Raises:
+      TypeError: the indices aren't integers.
+
     Example:
       >>> import xtrace.numpy as xnp
       >>> [int(i) for i in xnp.unravel_index(5, (2, 3))]
@@ -321,6 +324,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
     Returns:
       A tuple of `ndim` integer vectors of n elements.
+
+    Raises:
+      ValueError: a number is negative.
 
     Example:
       >>> import xtrace.numpy as xnp

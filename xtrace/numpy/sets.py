@@ -326,6 +326,9 @@ def isin(
     Returns:
       Booleans, of the shape of `element`.
 
+    Raises:
+      ValueError: there is no such method.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.numpy.isin(np.array([1, 2, 3]), np.array([3, 1])).tolist()
     [True, False, True]

@@ -395,6 +395,9 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     Returns:
       [..., k], with sum n along the last axis.
 
+    Raises:
+      ValueError: `p` is a scalar, or the batches don't fit.
+
     Example:
       >>> import numpy as np
       >>> import xtrace as xt

@@ -275,6 +275,9 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     Returns:
       An array of the samples.
 
+    Raises:
+      ValueError: the dtype isn't an integer type.
+
     Example:
       >>> import xtrace as xt
       >>> xt.random.geometric(xt.random.key(0), 0.5, (2, 3)).shape

@@ -65,6 +65,9 @@ def eigh(
     Returns:
       (v, w): [..., n, n], the eigenvectors as columns; [..., n], real, ascending.
 
+    Raises:
+      NotImplementedError: `subset_by_index` asks for some eigenvalues only.
+
     >>> import numpy as np, xtrace as xt
     >>> v, w = xt.lax.linalg.eigh(np.array([[2.0, 0.0], [0.0, 1.0]], np.float32))
     >>> w.tolist()

@@ -85,6 +85,9 @@ def qdwh(
     Returns:
       (u, h, number of steps, whether they converged).
 
+    Raises:
+      ValueError: x isn't a matrix with at least as many rows as columns.
+
     Source: Nakatsukasa, Bai and Gygi, Optimizing Halley's iteration for computing the matrix polar decomposition, 2010.
 
     >>> import numpy as np, xtrace as xt

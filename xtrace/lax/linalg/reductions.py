@@ -38,6 +38,9 @@ def schur(
     Returns:
       (T, Z), or (T,).
 
+    Raises:
+      NotImplementedError: eigenvalues are to be sorted.
+
     >>> import numpy as np, xtrace as xt
     >>> t, z = xt.lax.linalg.schur(np.array([[1.0, 2.0], [0.0, 3.0]], np.float32))
     >>> t.tolist()

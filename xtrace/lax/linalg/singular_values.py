@@ -63,6 +63,9 @@ def svd(
     Returns:
       (u, s, vh), or s alone; s is real and descends.
 
+    Raises:
+      NotImplementedError: `subset_by_index` asks for some singular values only.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.lax.linalg.svd(np.array([[0.0, 3.0], [4.0, 0.0]], np.float32), compute_uv=False).tolist()
     [4.0, 3.0]

@@ -107,6 +107,9 @@ def qr(
     Returns:
       (Q, R), (Q, R, p), (R,) or (R, p).
 
+    Raises:
+      ValueError: there is no such mode.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.qr(np.ones((3, 2)), mode="economic")[0].shape
     (3, 2)
@@ -140,6 +143,9 @@ def qr_multiply(
 
     Returns:
       (product, R), or (product, R, p).
+
+    Raises:
+      ValueError: there is no such mode, or the shapes don't fit.
 
     >>> import numpy as np, xtrace as xt
     >>> product, r = xt.scipy.linalg.qr_multiply(np.eye(2), np.ones(2))
@@ -213,6 +219,10 @@ def polar(
 
     Returns:
       (u, p): [..., m, n], and [..., n, n] or [..., m, m].
+
+    Raises:
+      ValueError: fewer than two dimensions, or no such side or method.
+      NotImplementedError: the side isn't the one that "qdwh" takes for the shape.
 
     >>> import numpy as np, xtrace as xt
     >>> u, p = xt.scipy.linalg.polar(np.array([[0.0, -2.0], [3.0, 0.0]]), method="svd")

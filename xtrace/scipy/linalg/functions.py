@@ -125,6 +125,9 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     Returns:
       (expm(A), derivative), or the derivative.
 
+    Raises:
+      ValueError: the shapes differ.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.expm_frechet(np.zeros((1, 1)), np.ones((1, 1)), compute_expm=False).tolist()
     [[1.0]]
@@ -183,6 +186,10 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     Returns:
       [n, n], complex.
 
+    Raises:
+      ValueError: the matrix isn't square.
+      NotImplementedError: `blocksize` is above 1.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.sqrtm(np.diag([4.0, 9.0])).real.tolist()
     [[2.0, 0.0], [0.0, 3.0]]
@@ -207,6 +214,9 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Returns:
       (T, Z), complex, with upper triangular T and Z T Z^H as it was.
+
+    Raises:
+      ValueError: a matrix isn't square, or the sizes differ.
 
     >>> import numpy as np, xtrace as xt
     >>> t, z = xt.scipy.linalg.rsf2csf(np.array([[0.0, 1.0], [-1.0, 0.0]]), np.eye(2))
@@ -287,6 +297,9 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
     Returns:
       [n, n], complex; or (matrix, estimate).
+
+    Raises:
+      ValueError: the matrix isn't square.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.funm(np.diag([1.0, 4.0]), lambda x: x * x).real.tolist()

@@ -118,6 +118,9 @@ def solve_triangular(
     Returns:
       An array of the shape of `b`.
 
+    Raises:
+      ValueError: there is no such `trans`.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 5.0]), lower=True).tolist()
     [1.0, 1.0]
@@ -204,10 +207,13 @@ def solve(
       b: [n] or [..., n, k].
       lower: which triangle of a positive definite a is read.
       overwrite_a, overwrite_b, debug, check_finite: have no effect.
-      assume_a: "gen", or "pos" for a Hermitian positive definite a.
+      assume_a: "gen", "sym" or "her"; or "pos" for a Hermitian positive definite a.
 
     Returns:
       An array of the shape of `b`.
+
+    Raises:
+      ValueError: there is no such `assume_a`.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.solve(4 * np.eye(2), np.ones(2), assume_a="pos").tolist()

@@ -127,6 +127,9 @@ def helmert(n: int, full: bool = False) -> Any:
     Returns:
       [n - 1, n], or [n, n] if full.
 
+    Raises:
+      ValueError: `n` isn't positive.
+
     >>> import xtrace as xt
     >>> xt.scipy.linalg.helmert(2).round(2).tolist()
     [[0.7099999785423279, -0.7099999785423279]]
@@ -148,6 +151,9 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
     Returns:
       A matrix.
+
+    Raises:
+      ValueError: `n` is no power of 2.
 
     >>> import xtrace as xt
     >>> xt.scipy.linalg.hadamard(2).tolist()
@@ -171,6 +177,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
 
     Returns:
       A complex matrix.
+
+    Raises:
+      ValueError: there is no such scale, or the dtype isn't complex.
 
     >>> import xtrace as xt
     >>> xt.scipy.linalg.dft(2).real.tolist()
@@ -237,6 +246,9 @@ def hankel(c: Any, r: Any = None) -> Any:
     Returns:
       [..., m, n].
 
+    Raises:
+      ValueError: an operand is a scalar.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.hankel(np.array([1, 2]), np.array([2, 3, 4])).tolist()
     [[1, 2, 3], [2, 3, 4]]
@@ -288,6 +300,9 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     Returns:
       [..., k, n] where k is m + n - 1, max(m, n) or max(m, n) - min(m, n) + 1.
 
+    Raises:
+      ValueError: `n` isn't positive, `a` is a scalar or empty, or there is no such mode.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.convolution_matrix(np.array([1, 2]), 2).tolist()
     [[1, 0], [2, 1], [0, 2]]
@@ -320,6 +335,9 @@ def leslie(f: Any, s: Any) -> Any:
 
     Returns:
       [..., n, n].
+
+    Raises:
+      ValueError: lengths that don't fit.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.leslie(np.array([1, 2]), np.array([3])).tolist()
@@ -355,6 +373,9 @@ def companion(a: Any) -> Any:
 
     Returns:
       [..., n - 1, n - 1], whose eigenvalues are the roots.
+
+    Raises:
+      ValueError: fewer than two coefficients.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.companion(np.array([1.0, -3.0, 2.0])).tolist()
@@ -397,6 +418,9 @@ def fiedler_companion(a: Any) -> Any:
     Returns:
       [..., n - 1, n - 1], whose eigenvalues are the roots.
 
+    Raises:
+      ValueError: there are no coefficients.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.fiedler_companion(np.array([1.0, -3.0, 2.0])).tolist()
     [[3.0, -2.0], [1.0, 0.0]]
@@ -437,6 +461,9 @@ def block_diag(*arrs: Any) -> Any:
 
     Returns:
       A matrix.
+
+    Raises:
+      ValueError: an array has more than two dimensions.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.linalg.block_diag(np.array([[1, 2]]), 3).tolist()

@@ -324,6 +324,9 @@ def gmres(
     Returns:
       (x, None). Derivatives solve with A again.
 
+    Raises:
+      ValueError: there is no such `solve_method`.
+
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.sparse.linalg.gmres(lambda x: 2 * x, np.array([2.0, 4.0]))[0].round(3).tolist()
     [1.0, 2.0]
