@@ -103,6 +103,16 @@ _TESTS = frozenset(
     "logical_or logical_xor not_equal signbit".split()
 )
 
+#: Errors that primitives raise.
+_ERRORS = {
+    **dict.fromkeys(
+        "bitwise_and bitwise_count bitwise_or bitwise_xor invert left_shift right_shift".split(),
+        "TypeError: an operand is neither of booleans nor of integers.",
+    ),
+    **dict.fromkeys("cbrt ceil floor nextafter".split(), "TypeError: an operand is complex."),
+    **dict.fromkeys("negative sign subtract".split(), "TypeError: what is computed with is boolean."),
+}
+
 
 def document(
     name: str, summary: str, operands: int, to: str = "", refused: type[Exception] | None = None, more: str = ""
@@ -127,8 +137,9 @@ def document(
     if more:
         text += f"      {more}\n"
     text += f"\n    Returns:\n      {_SHAPES[operands]}{dtype}.\n"
-    if refused is not None:
-        text += f"\n    Raises:\n      {refused.__name__}: an operand is complex.\n"
+    raised = _ERRORS.get(name) if refused is None else f"{refused.__name__}: an operand is complex."
+    if raised:
+        text += f"\n    Raises:\n      {raised}\n"
     given, printed = _EXAMPLES[name]
     return (
         text
