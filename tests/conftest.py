@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import itertools
 import random
+from pathlib import Path
 
 import hypothesis
 import pytest
 
+import xtrace
 from xtrace.core import config as xtrace_config
 
 # A busy machine draws slowly; that says nothing about the code.
@@ -47,6 +51,21 @@ class Sampling:
 @pytest.fixture
 def sampling(request):
     return Sampling(int(request.config.option.seed), request.config.option.full)
+
+
+#: A compiled program takes about seven memory maps, of which Linux gives a process 65,530; past that XLA crashes.
+_MANY_MAPS = 25_000
+_MAPS = Path("/proc/self/maps")
+_tests = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def few_memory_maps():
+    """Forget compiled programs before there are too many."""
+    yield
+    if next(_tests) % 50 == 0 and _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
+        xtrace.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -199,7 +199,7 @@ ROUNDING = [
     Op("numpy.nan_to_num", _nan_to_num_samples, lambda x, **params: _finite(x, **params), differentiable=(), bad=_TEXT,
        wide=False),
     Op("numpy.clip", _clip_samples, lambda x, *limits, **named: np.clip(x, *limits, **named), bad=[
-        Bad(ValueError, "complex", np.complex64(1j), 0, 1),
+        Bad(ValueError, "Complex", np.complex64(1j), 0, 1),
     ]),
 ]  # fmt: skip
 

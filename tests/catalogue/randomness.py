@@ -222,7 +222,7 @@ _STATEFUL = "each call gives other numbers: only their bounds could be compared"
 GENERATORS = [
     Op("lax.rng_bit_generator", _bit_samples, skip={"vmap": "mapped calls draw from the stream of the first key"}),
     Op("lax.rng_uniform", _rng_uniform_samples, differentiable=(), python_scalars=False, skip=dict.fromkeys(
-        ("jit", "jaxpr", "vmap"), _STATEFUL)),
+        ("jit", "jaxpr", "vmap", "compositions"), _STATEFUL)),
 ]  # fmt: skip
 
 OPS = [*DISTRIBUTIONS, *CHOICES, *KEYS, *GENERATORS]

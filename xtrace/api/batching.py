@@ -8,6 +8,7 @@ from typing import Any
 
 from xtrace.core import pytree, pytree_prefixes, signature, source
 from xtrace.core.primitive import as_array, shaped
+from xtrace.core.trace import current
 from xtrace.transforms import refs, vmappable
 from xtrace.transforms.batching import MappedAxis, batch_flat, move_axis, sum_axis
 
@@ -61,7 +62,7 @@ def vmap(
                 "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
                 f"passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
             )
-        if vmappable.registered:
+        if vmappable.registered and vmappable.among((args, kwargs)):
             return _vmap_values(fun, args, kwargs, in_axes, out_axes, axis_name, axis_size, spmd_axis_name, sum_match)
         leaves, in_tree = _flatten((args, kwargs))
         avals, dims = _operands(fun, args, kwargs, leaves, _in_dims(in_axes, in_tree, len(leaves), args))
@@ -69,10 +70,15 @@ def vmap(
         size = _mapped_size(fun, args, kwargs, avals, dims, axis_size)
         axis = MappedAxis(size, axis_name, spmd_axis_name)
         out_trees: list[Any] = []
+        own_axes: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
             a, k = in_tree.unflatten(xs)
-            outs, out_tree = _flatten(fun(*a, **k))
+            result = fun(*a, **k)
+            if vmappable.registered and vmappable.among(result):
+                result, wanted = _own_results(result, size, out_axes, sum_match)
+                own_axes.append(wanted)
+            outs, out_tree = _flatten(result)
             out_trees.append(out_tree)
             return signature.check_results(outs, out_tree, signature.fun_name(fun), "vmap")
 
@@ -84,7 +90,8 @@ def vmap(
             outs, found = mapped.results(outs, found, size)
         else:
             outs, found = batch_flat(flat, axis, leaves, dims, (fun, "vmap"))
-        return _results(fun, outs, found, out_axes, out_trees[0], size, sum_match)
+        wanted = own_axes[0] if own_axes else _out_dims(out_axes, out_trees[0], len(outs))
+        return _results(fun, outs, found, wanted, out_trees[0], size, sum_match)
 
     return vmap_f
 
@@ -100,7 +107,7 @@ def _vmap_values(
     spmd_axis_name: Any,
     sum_match: bool,
 ) -> Any:
-    """vmap where values of users' own types may be mapped."""
+    """vmap where values of registered types are mapped."""
     leaves, in_tree = pytree.tree_flatten((args, kwargs), is_leaf=vmappable.is_vmappable)
     n_kwargs = pytree.tree_structure(kwargs, is_leaf=vmappable.is_vmappable).num_leaves
     positional = pytree.tree_structure(args, is_leaf=vmappable.is_vmappable)
@@ -128,6 +135,19 @@ def _vmap_values(
     axis = MappedAxis(size, axis_name, spmd_axis_name)
     results = vmappable.batch_values(flat, axis, leaves, specs, out_specs, sum_match, (fun, "vmap"))
     return pytree.tree_unflatten(out_trees[0], results)
+
+
+def _own_results(result: Any, size: int, out_axes: Any, sum_match: bool) -> tuple[Any, list[int | None]]:
+    """A mapped function's result with the values of registered types put together, and where other axes belong."""
+    leaves, tree = pytree.tree_flatten(result, is_leaf=vmappable.is_vmappable)
+    dims: list[int | None] = []
+    for i, (x, spec) in enumerate(zip(leaves, _out_dims(out_axes, tree, len(leaves)))):
+        if vmappable.is_vmappable(x):
+            leaves[i] = vmappable.result_of(current.trace, sum_match, size, x, spec)
+            dims += [None] * len(_flatten(leaves[i])[0])
+        else:
+            dims.append(spec)
+    return tree.unflatten(leaves), dims
 
 
 def _check_axes(in_axes: Any, out_axes: Any) -> None:
@@ -177,14 +197,14 @@ def _results(
     fun: Callable[..., Any],
     outs: list[Any],
     dims: list[int | None],
-    out_axes: Any,
+    out_dims: Sequence[int | None],
     out_tree: Any,
     size: int,
     sum_match: bool,
 ) -> Any:
-    """The results as a pytree, each with its mapped axis where `out_axes` wants it."""
+    """The results as a pytree, each with its mapped axis where `out_dims` wants it."""
     results = []
-    for i, (out, d, wanted) in enumerate(zip(outs, dims, _out_dims(out_axes, out_tree, len(outs)))):
+    for i, (out, d, wanted) in enumerate(zip(outs, dims, out_dims)):
         if wanted is None:
             if d is not None and sum_match:
                 out = sum_axis(out, d)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xtrace.core import pytree
 from xtrace.core.axes import bind_axes
 from xtrace.core.primitive import as_array, shaped
 from xtrace.core.trace import current, use_trace
@@ -64,9 +65,14 @@ def is_vmappable(x: Any) -> bool:
     return type(x) in registered
 
 
+def among(tree: Any) -> bool:
+    """Whether there are values of registered types in a pytree."""
+    return any([type(x) in registered for x in pytree.tree_leaves(tree, is_leaf=is_vmappable)])
+
+
 def is_spec(x: Any) -> bool:
-    """Whether `x` may stand in in_axes and out_axes for a value of a registered type."""
-    return any([isinstance(x, h.spec_type) for h in registered.values()])
+    """Whether `x` may stand in in_axes and out_axes for a value of a registered type, and for no array."""
+    return any([isinstance(x, h.spec_type) for h in registered.values() if h.spec_type is not int])
 
 
 def batch_values(
@@ -84,7 +90,7 @@ def batch_values(
     names = () if axis.name is None else ((axis.name, axis.size),)
     with use_trace(trace), bind_axes(*names):
         outs = fun(*elements)
-        results = [_result_of(trace, sum_match, axis.size, x, spec) for x, spec in zip(outs, out_specs())]
+        results = [result_of(trace, sum_match, axis.size, x, spec) for x, spec in zip(outs, out_specs())]
     trace.alive = False
     return results
 
@@ -104,10 +110,11 @@ def _index(trace: BatchTrace) -> Any:
     return trace.wrap(as_array(np.arange(size, dtype=np.int32)), 0)
 
 
-def _result_of(trace: BatchTrace, sum_match: bool, size: int, x: Any, spec: Any) -> Any:
+def result_of(trace: BatchTrace, sum_match: bool, size: int, x: Any, spec: Any) -> Any:
+    """What `x`, one element's result under `trace`, is for all elements together."""
     handlers = registered.get(type(x))
     if handlers is not None:
-        return handlers.from_element(lambda n, y, s: _result_of(trace, sum_match, n, y, s), size, x, spec)
+        return handlers.from_element(lambda n, y, s: result_of(trace, sum_match, n, y, s), size, x, spec)
     value, dim = trace.split(x)
     with use_trace(trace.parent):
         if spec is None:
@@ -120,10 +127,12 @@ def _result_of(trace: BatchTrace, sum_match: bool, size: int, x: Any, spec: Any)
 
 __all__ = [
     "Handlers",
+    "among",
     "batch_values",
     "is_spec",
     "is_vmappable",
     "register_vmappable",
+    "result_of",
     "registered",
     "unregister_vmappable",
 ]
