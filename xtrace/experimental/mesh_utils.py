@@ -21,8 +21,8 @@ def create_device_mesh(
     mesh_shape: Sequence[int],
     devices: Sequence[Any] | None = None,
     *,
-    contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
+    contiguous_submeshes: bool = False,
 ) -> np.ndarray:
     """Devices in an array of the given shape, filled in their order, GPUs in that of their ids.
 
@@ -65,9 +65,9 @@ def create_hybrid_device_mesh(
     dcn_mesh_shape: Sequence[int],
     devices: Sequence[Any] | None = None,
     *,
-    process_is_granule: bool = False,
-    should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
+    should_sort_granules_by_key: bool = True,
+    process_is_granule: bool = False,
 ) -> np.ndarray:
     """Devices that fast networks join into groups, in an array in which each group is a block.
 
