@@ -10,6 +10,7 @@ from xtrace.core import dtypes
 from xtrace.core.avals import AbstractToken, ShapedArray, abstract_token
 from xtrace.core.primitive import shaped
 from xtrace.lax import callbacks, foreign_calls
+from xtrace.lax.attributes import hashable
 from xtrace.lowering.custom_calls import build_ffi_lowering_function, ffi_lowering, minor_to_major
 from xtrace.lowering.layouts import row_major
 from xtrace.runtime import jaxlib_api, lapack, plugins
@@ -197,7 +198,7 @@ def ffi_call(
             input_output_aliases=_aliases(input_output_aliases or {}, in_avals, avals, in_orders, out_orders),
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,
-            attributes=foreign_calls.hashable(attributes),
+            attributes=hashable(attributes),
         )
         if not several:
             return results[0]

@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from jaxlib.mlir import ir
 
 from xtrace.core.effects import ordered_effects
 from xtrace.lax import composites
+from xtrace.lax.attributes import plain
+from xtrace.lowering import custom_calls
 from xtrace.lowering.lower import Body
 
 
-def _attribute(ctx: Body, value: Any) -> ir.Attribute:
-    """A frozen Python value: integers have 64 bits, floats are doubles."""
-    if isinstance(value, bool):
-        return ctx.mlir.boolean(value)
-    if isinstance(value, int):
-        return ctx.mlir.i64(value)
-    if isinstance(value, float):
-        with ctx.mlir.context, ctx.mlir.unknown:  # jaxlibs differ in what they take as an argument
-            return ir.FloatAttr.get_f64(value)
-    if isinstance(value, str):
-        return ctx.mlir.string(value)
-    if isinstance(value, np.dtype):
-        return ir.TypeAttr.get(ctx.mlir.element_type(value), ctx.mlir.context)
-    if isinstance(value, composites.FrozenArray):
-        return ctx.mlir.dense(value.array(), value.shape, value.dtype)
-    kind, items = value
-    if kind == "dict":
-        return _dictionary(ctx, items)
-    return ir.ArrayAttr.get([_attribute(ctx, v) for v in items if v is not None], ctx.mlir.context)
-
-
-def _dictionary(ctx: Body, items: Any) -> ir.Attribute:
-    return ir.DictAttr.get({k: _attribute(ctx, v) for k, v in items if v is not None}, ctx.mlir.context)
+def _written(value: Any) -> Any:
+    """An attribute without what is None, which is not written out."""
+    if isinstance(value, dict):
+        return {k: _written(v) for k, v in value.items() if v is not None}
+    return tuple([_written(v) for v in value if v is not None]) if isinstance(value, tuple) else value
 
 
 def _composite(ctx: Body, eqn: Any, *operands: Any) -> Any:
@@ -46,7 +29,7 @@ def _composite(ctx: Body, eqn: Any, *operands: Any) -> Any:
     symbol = ctx.builder.function_of(jaxpr, name)
     attributes = {
         "name": ctx.mlir.string(name),
-        "composite_attributes": _dictionary(ctx, params["attributes"]),
+        "composite_attributes": custom_calls.attribute(ctx.mlir, _written(plain(params["attributes"]))),
         "decomposition": ir.FlatSymbolRefAttr.get(symbol, ctx.mlir.context),
         "version": ctx.mlir.i32(params["version"]),
     }

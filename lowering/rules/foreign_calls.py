@@ -8,6 +8,7 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from xtrace.lax import foreign_calls
+from xtrace.lax.attributes import plain
 from xtrace.lowering.custom_calls import ffi_lowering
 from xtrace.lowering.registered import LoweringRuleContext, register_lowering
 
@@ -34,7 +35,7 @@ def _ffi_call(
         operand_output_aliases=dict(input_output_aliases),
         api_version=custom_call_api_version,
     )
-    return rule(ctx, *operands, **foreign_calls.plain(attributes))
+    return rule(ctx, *operands, **plain(attributes))
 
 
 register_lowering(foreign_calls.ffi_call_p, _ffi_call)

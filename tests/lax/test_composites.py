@@ -55,3 +55,14 @@ def test_errors():
         softmax(X, axis=object())
     with pytest.raises(xt.errors.UnexpectedTracerError, match="closes over a traced value"):
         xt.jit(lambda x, y: xt.lax.composite(lambda x: x + y, "my.add")(x))(X, X)
+
+
+def test_attributes_that_are_equal_but_of_other_types():
+    """1, 1.0 and True are one key of a dictionary, and three attributes."""
+    kind = xt.lax.composite(lambda x, *, by: x + [bool, int, float].index(type(by)), "my.kind")
+    assert [float(kind(0.0, by=b)) for b in (1, True, 1.0)] == [1.0, 0.0, 2.0]
+    text = xt.jit(lambda x: [kind(x, by=b) for b in (1, True, 1.0)]).lower(0.0).as_text()
+    assert all(f"{{by = {written}}}" in text for written in ("1 : i64", "true", "1.000000e+00 : f64"))
+    nested = {"a": [np.arange(2), None, {"b": 1}]}
+    text = xt.jit(lambda x: xt.lax.composite(lambda x, **_: x, "my.nested")(x, n=nested)).lower(0.0).as_text()
+    assert "n = {a = [dense<[0, 1]> : tensor<2xi64>, {b = 1 : i64}]}" in text

@@ -11,6 +11,7 @@ from xtrace.core import pytree
 from xtrace.core.jaxpr import DebugInfo, Jaxpr
 from xtrace.core.primitive import Primitive, placed, shaped
 from xtrace.core.trace import Tracer
+from xtrace.lax.attributes import hashable
 from xtrace.transforms.call import jit_p
 from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
 
@@ -27,40 +28,16 @@ composite_p.holds_jaxprs = True
 composite_p.effects = lambda avals, params: params["jaxpr"].effects
 
 
-class FrozenArray:
-    """A NumPy array as an attribute: compared by its values."""
-
-    __slots__ = ("dtype", "shape", "data")
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.dtype, self.shape, self.data = array.dtype, array.shape, array.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FrozenArray):
-            return NotImplemented
-        return (self.dtype, self.shape, self.data) == (other.dtype, other.shape, other.data)
-
-    def __hash__(self) -> int:
-        return hash((self.dtype, self.shape, self.data))
-
-    def array(self) -> np.ndarray:
-        return np.frombuffer(self.data, self.dtype).reshape(self.shape)
-
-
-def _frozen(name: str, key: str, value: Any) -> Any:
-    """An attribute as a hashable value: dictionaries become ("dict", items), sequences ("list", items)."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+def _attribute(name: str, key: str, value: Any) -> Any:
+    """A user's value as one that `hashable` takes: lists become tuples, NumPy scalars arrays."""
+    if value is None or isinstance(value, (bool, int, float, str, np.dtype, np.ndarray)):
         return value
-    if isinstance(value, np.ndarray):
-        return FrozenArray(value)
     if isinstance(value, np.generic):
-        return FrozenArray(np.asarray(value))
+        return np.asarray(value)
     if isinstance(value, dict):
-        return "dict", tuple([(str(k), _frozen(name, key, v)) for k, v in sorted(value.items())])
-    if isinstance(value, np.dtype):
-        return value
+        return {str(k): _attribute(name, key, v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return "list", tuple([_frozen(name, key, v) for v in value])
+        return tuple([_attribute(name, key, v) for v in value])
     raise TypeError(
         f"the attribute {key} of the composite {name} is a {type(value).__name__}: attributes are numbers, strings, "
         "dtypes, NumPy arrays, and lists, tuples and dictionaries of them. Pass arrays by position."
@@ -120,7 +97,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         return found
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        attributes = tuple([(k, _frozen(name, k, v)) for k, v in kwargs.items()])
+        attributes = hashable({k: _attribute(name, k, v) for k, v in kwargs.items()})
         leaves, tree = _flatten(args)
         leaves = [placed(x) for x in leaves]
         jaxpr, consts, out_tree = staged(args, leaves, tree, attributes, kwargs)
