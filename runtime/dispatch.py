@@ -8,12 +8,11 @@ from typing import Any
 from xtrace.core import refs
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Var, no_effects, subjaxprs
 from xtrace.core.primitive import Primitive, shaped
-from xtrace.core.pytree import default_registry, tree_structure
+from xtrace.core.pytree import dispatch_registry
 from xtrace.core.trace import Tracer
 from xtrace.runtime import jaxlib_api
 from xtrace.runtime.program import Executable, LoweredProgram, placement_of
 
-_LEAF = tree_structure(0)
 #: Shared by all eager operations: how many (operation, signature) pairs stay compiled on the fast path.
 _cache = jaxlib_api.PjitFunctionCache(capacity=8192)
 
@@ -85,15 +84,14 @@ def _runner(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
             )
             executable = executables[key] = Executable(program, placement)
         outs = executable.call(args)
-        if primitive.multiple_results:
-            return outs, executable.fastpath(tree_structure([0] * len(outs))), False
-        return outs[0], executable.fastpath(_LEAF), False
+        result = outs if primitive.multiple_results else outs[0]
+        return result, executable.fastpath(result), False
 
     def run_in_python(*args: Any) -> Any:  # what C++ calls under disable_jit
         return miss(*args)[0]
 
     key = (primitive.name, id(primitive), id(miss))
-    return jaxlib_api.pjit(primitive.name, run_in_python, miss, [], [], key, default_registry, shard_arg, _cache)
+    return jaxlib_api.pjit(primitive.name, run_in_python, miss, [], [], key, dispatch_registry, shard_arg, _cache)
 
 
 def shard_arg(x: Any, sharding: Any, layout: Any) -> Any:

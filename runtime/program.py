@@ -18,6 +18,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
 from xtrace.core.jaxpr import Jaxpr, live_eqns, used_inputs
 from xtrace.core.primitive import shaped
+from xtrace.core.pytree import dispatch_registry
 from xtrace.core.sharding_text import mesh_text
 from xtrace.runtime import array, backends, compiling, host_calls, jaxlib_api, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
@@ -46,6 +47,15 @@ class Placement(NamedTuple):
         return backends.platform_of(self.devices[0])
 
 
+def _committed_to(x: Any) -> Any:
+    """The sharding that an array is committed to; None for one that goes where the others are."""
+    if type(x) is not ArrayImpl:
+        x = getattr(x, "_base_array", None)  # an array of keys is where its words are
+        if type(x) is not ArrayImpl:
+            return None
+    return x._sharding if x._committed else None
+
+
 def placement_of(args: Sequence[Any], device: Any = None, names: Sequence[str] = ()) -> Placement:
     """Where a call with these arguments runs: where its committed arguments are, else `device`, else the default.
 
@@ -53,8 +63,8 @@ def placement_of(args: Sequence[Any], device: Any = None, names: Sequence[str] =
     """
     found = None
     for i, a in enumerate(args):
-        if type(a) is ArrayImpl and a._committed:
-            sharding = a._sharding
+        sharding = _committed_to(a)
+        if sharding is not None:
             if found is None:
                 found, first = sharding, i
             elif sharding is not found and set(sharding.device_set) != set(found.device_set):
@@ -76,7 +86,7 @@ def placement_of(args: Sequence[Any], device: Any = None, names: Sequence[str] =
         if len(devices) == 1:
             return Placement(devices, found, True)
         rest = spmd.replicated_like(found)
-        own = [a._sharding if type(a) is ArrayImpl and a._committed else rest for a in args]
+        own = [_committed_to(a) or rest for a in args]
         return Placement(devices, rest, True, tuple(own))
     default = backends.default_device()
     return Placement((default,), shardings.single_device_sharding(default), False)
@@ -379,10 +389,19 @@ class Executable:
 
         bad_numbers.check(program.name, program.jaxpr, env, results, compiled)
 
-    def fastpath(self, out_tree: Any) -> FastpathData | None:
-        """What lets C++ make the next call of this signature by itself; None where Python must."""
-        if self.extended or self.program.has_effects or config.debug_nans.value or config.debug_infs.value:
+    def fastpath(self, result: Any) -> FastpathData | None:
+        """What lets C++ make the next call of this signature, whose result was `result`, by itself.
+
+        None where Python must make it.
+        """
+        if self.program.has_effects or config.debug_nans.value or config.debug_infs.value:
             return None
+        arrays, out_tree = dispatch_registry.flatten(result)
+        out_avals = self.program.out_avals
+        if self.extended:
+            if any(type(x) is not ArrayImpl for x in arrays):
+                return None
+            out_avals = [physical_aval(a) for a in out_avals]
         n_out = len(self.out_shardings)
         in_shardings = [c._sharding for c in self.const_args] + self.in_shardings
         return FastpathData(
@@ -390,7 +409,7 @@ class Executable:
             out_tree,
             in_shardings,
             self.out_shardings,
-            self.program.out_avals,
+            out_avals,
             [self.placement.committed] * n_out,
             [True] * len(self.const_args) + self.program.kept,
             [None] * len(in_shardings),

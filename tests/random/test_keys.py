@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -339,3 +340,57 @@ def test_seed_offset():
         random.key(1)
     with pytest.raises((TypeError, ValueError)):
         xt.config.update("jax_random_seed_offset", 1.5)
+
+
+def test_compiled_programs_take_and_return_keys_without_python():
+    """The second call of a signature with keys is C++'s own, as that of one with numbers."""
+    called = []
+
+    @xt.jit
+    def step(key, state):
+        key, this = xt.random.split(key)
+        return key, {"noise": state["noise"] + xt.random.normal(this, (2,)), "unused": state["unused"]}
+
+    def run(key, state, profile=None):
+        sys.setprofile(profile)
+        try:
+            for _ in range(3):
+                key, state = step(key, state)
+        finally:
+            sys.setprofile(None)
+        return key, state
+
+    def note(frame, event, _):
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    start = xt.random.key(3), {"noise": xnp.zeros(2), "unused": xt.random.split(xt.random.key(1), 2)}
+    first = run(*start)
+    key, state = run(*start, profile=note)
+    assert "miss" not in called
+    assert key.dtype == start[0].dtype
+    assert state["unused"].shape == (2,)
+    np.testing.assert_array_equal(words(key), words(first[0]))
+    np.testing.assert_array_equal(words(state["unused"]), words(first[1]["unused"]))
+    np.testing.assert_array_equal(state["noise"], first[1]["noise"])
+    with xt.disable_jit():
+        expected = run(*start)
+    np.testing.assert_allclose(state["noise"], expected[1]["noise"], rtol=1e-6)
+
+
+def test_compiled_programs_tell_generators_apart():
+    drawn = xt.jit(lambda key: (key, xt.random.bits(key)))
+    for impl in ("threefry2x32", "rbg", "threefry2x32", "unsafe_rbg", "rbg"):
+        key = xt.random.key(5, impl=impl)
+        again, bits = drawn(key)
+        assert again.dtype == key.dtype
+        assert bits == xt.random.bits(key)
+
+
+def test_donated_keys_are_gone():
+    step = xt.jit(lambda key: xt.random.split(key, 1)[0], donate_argnums=0)
+    for _ in range(2):
+        key = xt.random.key(0)
+        step(key)
+        with pytest.raises(RuntimeError, match="deleted|donated"):
+            xt.random.key_data(key) + 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xtrace as xt
+from xtrace import random
 from xtrace.runtime import array, backends, mesh, shardings, transfers
 from xtrace.runtime.mesh import AxisType, Mesh
 from xtrace.runtime.partition_spec import PartitionSpec as P
@@ -229,3 +230,18 @@ def test_a_mesh_of_one_device_holds_values_of_fewer_dimensions():
         assert total.sharding == NamedSharding(sharding.mesh, P()) and float(total) == 120
         assert double.sharding == sharding and row.devices() == {DEVICES[1]}
     assert [r.tolist() for r in x] == np.asarray(x).tolist()
+
+
+def test_programs_run_where_their_keys_are():
+    mesh = xt.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    keys = random.split(random.key(0), 8)
+    one, spread = xt.device_put(keys, xt.devices()[1]), xt.device_put(keys, NamedSharding(mesh, P("x")))
+    expected = np.asarray(random.key_data(keys))
+    drawn = xt.jit(lambda keys: (keys, xt.vmap(random.bits)(keys)))
+    for where in (keys, one, spread, one, keys, spread):
+        again, bits = drawn(where)
+        assert again.sharding == bits.sharding == where.sharding
+        np.testing.assert_array_equal(random.key_data(again), expected)
+        assert random.fold_in(where[0], 1).devices() <= where.devices()
+    with pytest.raises(ValueError, match="incompatible devices"):
+        xt.jit(lambda keys, x: x)(one, xt.device_put(1.0, xt.devices()[2]))

@@ -22,8 +22,7 @@ from xtrace.transforms.call import jit_p
 from xtrace.transforms.placement import constraining_sharding
 from xtrace.transforms.staging import closed_call_operands, trace_to_jaxpr
 
-_registry = pytree.default_registry
-_flatten = _registry.flatten
+_flatten = pytree.default_registry.flatten
 _trace_context = jaxlib_api.trace_context
 #: jit's own signatures compiled on the C++ path, for all functions together.
 _fast_cache = jaxlib_api.PjitFunctionCache(capacity=8192)
@@ -284,9 +283,8 @@ class JitFunction:
         if tracing:
             return self.call_traced(program, call), None, False
         executable = self.executable(program, call)
-        outs = executable.call(call.leaves)
-        fast = executable.fastpath(program.out_tree) if program.cacheable else None
-        return program.out_tree.unflatten(outs), fast, False
+        result = program.out_tree.unflatten(executable.call(call.leaves))
+        return result, executable.fastpath(result) if program.cacheable else None, False
 
     def call_traced(self, program: TracedProgram, call: Call) -> Any:
         """The call inside another trace: it stays a call in the jaxpr, unless jit was told to inline it."""
@@ -495,7 +493,7 @@ def jit(
         list(options.static_argnums),
         list(options.static_argnames),
         key,
-        _registry,
+        pytree.dispatch_registry,
         dispatch.shard_arg,
         _fast_cache,
     )

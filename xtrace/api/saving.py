@@ -230,7 +230,8 @@ class LoadedCompiled(Compiled):
         self._check_avals(avals, self._lowered.in_avals, lambda: names)
         if current.trace is not None or any(isinstance(x, Tracer) for x in leaves):
             self._refuse_tracers()
-        return self.out_tree.unflatten(self._executable.call(leaves)), self._executable.fastpath(self.out_tree), False
+        result = self.out_tree.unflatten(self._executable.call(leaves))
+        return result, self._executable.fastpath(result), False
 
 
 def _dtype(name: str) -> Any:

@@ -238,7 +238,7 @@ class Compiled(_Stage):
                 [],
                 [],
                 (id(self),),
-                pytree.default_registry,
+                pytree.dispatch_registry,
                 dispatch.shard_arg,
                 jaxlib_api.PjitFunctionCache(capacity=4),
             )
@@ -265,7 +265,7 @@ class Compiled(_Stage):
         if self._program.refs is not None:
             return function.call_with_refs(self._program, call, self._executable), None, False
         result = self.out_tree.unflatten(self._executable.call(call.leaves))
-        return result, None if static else self._executable.fastpath(self.out_tree), False
+        return result, None if static else self._executable.fastpath(result), False
 
     __call__ = call
 

@@ -45,7 +45,11 @@ none_leaf_registry = _cpp.PyTreeRegistry(enable_none=False)
 none_leaf_registry.__module__ = __name__
 none_leaf_registry.__name__ = "none_leaf_registry"
 
-_REGISTRIES = (default_registry, none_leaf_registry)
+#: The same containers and arrays of keys, by their words: what the C++ that runs compiled programs takes arguments
+#: apart with and puts results together. It knows no arrays but jaxlib's own.
+dispatch_registry = _cpp.PyTreeRegistry()
+
+_REGISTRIES = (default_registry, none_leaf_registry, dispatch_registry)
 
 _flatten = default_registry.flatten
 _flatten_with_path = default_registry.flatten_with_path

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.core.avals import ShapedArray
+from xtrace.core.pytree import dispatch_registry
 from xtrace.core.trace import Tracer
 from xtrace.lax import random_bits
 from xtrace.runtime import array as array_module
@@ -199,6 +200,9 @@ def _assemble(shape: tuple[int, ...], sharding: Any, parts: Sequence[PRNGKeyArra
     return PRNGKeyArray(impl, whole)
 
 
+dispatch_registry.register_node(
+    PRNGKeyArray, lambda keys: ((keys._base_array,), keys._impl), lambda impl, words: PRNGKeyArray(impl, *words)
+)
 transfers.put_handlers[PRNGKeyArray] = _device_put
 array_module.assembling_handlers[PRNGKeyArray] = _assemble
 array_module.register_tracer(PRNGKeyArray)
