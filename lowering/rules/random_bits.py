@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ def _u32(shape: Shape) -> ShapedArray:
 # -- small operations on words ---------------------------------------------------------------------------------------
 
 
-def _broadcast(ctx: Body, x: Any, shape: Shape, to: Shape, dims: Any) -> Any:
+def broadcast(ctx: Body, x: Any, shape: Shape, to: Shape, dims: Any) -> Any:
     """`x` of `shape` to the shape `to`, its dimension i at dims[i]."""
     if shape == to:
         return x
@@ -53,19 +55,18 @@ def _iota(ctx: Body, aval: ShapedArray, axis: int) -> Any:
     return ctx.op("stablehlo.iota", aval, [], {"iota_dimension": ctx.mlir.i64(axis)})
 
 
-def _word(ctx: Body, words: Any, batch: Shape, index: int) -> Any:
-    """Word number `index` of each key: shape `batch`."""
-    shape = (*batch, 2)
-    x, _ = _slice(ctx, words, shape, len(batch), index, index + 1)
+def word(ctx: Body, words: Any, batch: Shape, index: int, count: int) -> Any:
+    """Word number `index` of each key of `count` words: shape `batch`."""
+    x, _ = _slice(ctx, words, (*batch, count), len(batch), index, index + 1)
     return _reshape(ctx, x, batch)
 
 
-def _pack(ctx: Body, x: Any, y: Any, shape: Shape) -> Any:
-    """Two arrays of words as the words of keys: shape + (2,)."""
+def pack(ctx: Body, words: Sequence[Any], shape: Shape) -> Any:
+    """Arrays of words as the words of keys: shape + (their number,)."""
     wide = (*shape, 1)
     dims = range(len(shape))
-    parts = [_broadcast(ctx, v, shape, wide, dims) for v in (x, y)]
-    return _concatenate(ctx, parts, (*shape, 2), len(shape))
+    parts = [broadcast(ctx, v, shape, wide, dims) for v in words]
+    return _concatenate(ctx, parts, (*shape, len(words)), len(shape))
 
 
 # -- Threefry --------------------------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ def _rounds(ctx: Body, k0: Any, k1: Any, x0: Any, x1: Any, key_shape: Shape, sha
         return ctx.op("stablehlo." + name, of, [x, y])
 
     k2 = op("xor", op("xor", k0, k1, key_aval), ctx.constant(0x1BD11BDA, key_aval), key_aval)
-    keys = [_broadcast(ctx, k, key_shape, shape, range(len(key_shape))) for k in (k0, k1, k2)]
+    keys = [broadcast(ctx, k, key_shape, shape, range(len(key_shape))) for k in (k0, k1, k2)]
     x0, x1 = op("add", x0, keys[0]), op("add", x1, keys[1])
     for i in range(5):
         for r in _ROTATIONS[i % 2]:
@@ -96,7 +97,7 @@ def _rounds(ctx: Body, k0: Any, k1: Any, x0: Any, x1: Any, key_shape: Shape, sha
     return [x0, x1]
 
 
-def _threefry(ctx: Body, keys: tuple[Any, Any], key_shape: Shape, x0: Any, x1: Any, shape: Shape) -> list[Any]:
+def _threefry(ctx: Body, keys: Sequence[Any], key_shape: Shape, x0: Any, x1: Any, shape: Shape) -> list[Any]:
     """Hash counters of `shape` under keys of `key_shape`, which are `shape` or none: a call of one function a shape."""
     key_aval, aval = _u32(key_shape), _u32(shape)
     return ctx.call_shared(
@@ -108,17 +109,16 @@ def _threefry(ctx: Body, keys: tuple[Any, Any], key_shape: Shape, x0: Any, x1: A
     )
 
 
-def _key_words(ctx: Body, words: Any, batch: Shape, shape: Shape) -> tuple[tuple[Any, Any], Shape]:
-    """The two words of each key, for counters of `shape` whose leading dimensions are `batch`."""
-    pair = _word(ctx, words, batch, 0), _word(ctx, words, batch, 1)
+def key_words(ctx: Body, words: Any, batch: Shape, shape: Shape, count: int = 2) -> tuple[list[Any], Shape]:
+    """The words of each key, for counters of `shape` whose leading dimensions are `batch`; and their shape."""
+    each = [word(ctx, words, batch, i, count) for i in range(count)]
     if not batch:
-        return pair, ()
-    dims = range(len(batch))
-    return (_broadcast(ctx, pair[0], batch, shape, dims), _broadcast(ctx, pair[1], batch, shape, dims)), shape
+        return each, ()
+    return [broadcast(ctx, v, batch, shape, range(len(batch))) for v in each], shape
 
 
-def _hash_positions(ctx: Body, words: Any, batch: Shape, shape: Shape) -> list[Any]:
-    """The partitionable layout: each element of `shape` hashes its own row-major position, a 64-bit counter.
+def positions(ctx: Body, batch: Shape, shape: Shape) -> tuple[Any, Any]:
+    """The partitionable layout: the row-major position in `shape` of each element, a counter's high and low words.
 
     So a device that holds a part of the array makes it alone.
     """
@@ -143,8 +143,13 @@ def _hash_positions(ctx: Body, words: Any, batch: Shape, shape: Shape) -> list[A
         high = ctx.op("stablehlo.shift_right_logical", aval, [position, ctx.constant(32, aval)])
         high = ctx.op("stablehlo.convert", _u32(full), [high])
         low = ctx.op("stablehlo.convert", _u32(full), [position])
-    keys, key_shape = _key_words(ctx, words, batch, full)
-    return _threefry(ctx, keys, key_shape, high, low, full)
+    return high, low
+
+
+def _hash_positions(ctx: Body, words: Any, batch: Shape, shape: Shape) -> list[Any]:
+    full = (*batch, *shape)
+    keys, key_shape = key_words(ctx, words, batch, full)
+    return _threefry(ctx, keys, key_shape, *positions(ctx, batch, shape), full)
 
 
 def _hash_halves(ctx: Body, words: Any, batch: Shape, n: int) -> Any:
@@ -166,7 +171,7 @@ def _hash_halves(ctx: Body, words: Any, batch: Shape, n: int) -> Any:
             },
         )
         second = ctx.op("stablehlo.select", _u32(full), [last, ctx.constant(0, _u32(full)), second])
-    keys, key_shape = _key_words(ctx, words, batch, full)
+    keys, key_shape = key_words(ctx, words, batch, full)
     outs = _threefry(ctx, keys, key_shape, first, second, full)
     out = _concatenate(ctx, outs, (*batch, 2 * half), axis)
     return _slice(ctx, out, (*batch, 2 * half), axis, 0, n)[0] if n % 2 else out
@@ -195,23 +200,20 @@ def _threefry_bits(ctx: Body, words: Any, batch: Shape, bit_width: int, shape: S
         return ctx.constant(0, aval)
     if partitionable:
         x, y = _hash_positions(ctx, words, batch, shape)
-        if bit_width == 64:
-            return _join(ctx, x, y, aval)
-        out = ctx.op("stablehlo.xor", _u32(full), [x, y])
-        return out if bit_width == 32 else ctx.op("stablehlo.convert", aval, [out])
+        return join(ctx, x, y, aval) if bit_width == 64 else mix(ctx, [x, y], aval)
     n = -(-bit_width * size // 32)
     out = _words_original(ctx, words, batch, n)
     axis = len(batch)
     if bit_width == 64:
         x, half = _slice(ctx, out, (*batch, n), axis, 0, size)
         y, _ = _slice(ctx, out, (*batch, n), axis, size, n)
-        out = _join(ctx, x, y, ShapedArray(half, aval.dtype))
+        out = join(ctx, x, y, ShapedArray(half, aval.dtype))
     elif bit_width < 32:  # each word gives several, the low bits first
         parts = 32 // bit_width
         wide = (*batch, n, parts)
         shift = _iota(ctx, _u32(wide), axis + 1)
         shift = ctx.op("stablehlo.multiply", _u32(wide), [shift, ctx.constant(bit_width, _u32(wide))])
-        out = _broadcast(ctx, out, (*batch, n), wide, range(axis + 1))
+        out = broadcast(ctx, out, (*batch, n), wide, range(axis + 1))
         out = ctx.op("stablehlo.shift_right_logical", _u32(wide), [out, shift])
         out = _reshape(ctx, out, (*batch, n * parts))
         out, flat = _slice(ctx, out, (*batch, n * parts), axis, 0, size)
@@ -219,7 +221,14 @@ def _threefry_bits(ctx: Body, words: Any, batch: Shape, bit_width: int, shape: S
     return _reshape(ctx, out, full, aval.dtype)
 
 
-def _join(ctx: Body, high: Any, low: Any, aval: ShapedArray) -> Any:
+def mix(ctx: Body, words: Sequence[Any], aval: ShapedArray) -> Any:
+    """The exclusive or of words, as integers of `aval` (32 bits or fewer)."""
+    narrow = _u32(aval.shape)
+    out = functools.reduce(lambda x, y: ctx.op("stablehlo.xor", narrow, [x, y]), words)
+    return out if aval.dtype == uint32 else ctx.op("stablehlo.convert", aval, [out])
+
+
+def join(ctx: Body, high: Any, low: Any, aval: ShapedArray) -> Any:
     """64-bit integers of their high and low words."""
     high, low = [ctx.op("stablehlo.convert", aval, [v]) for v in (high, low)]
     high = ctx.op("stablehlo.shift_left", aval, [high, ctx.constant(32, aval)])
@@ -232,26 +241,30 @@ def _threefry_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partition
         return ctx.constant(0, _u32((*full, 2)))
     if partitionable:
         x, y = _hash_positions(ctx, words, batch, shape)
-        return _pack(ctx, x, y, full)
+        return pack(ctx, [x, y], full)
     return _reshape(ctx, _hash_halves(ctx, words, batch, 2 * math.prod(shape)), (*full, 2))
 
 
 def _threefry_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
     """`words` are those of keys of shape `batch`; `data_shape` is `batch`, perhaps with sizes of 1, or ()."""
-    data = _broadcast(ctx, data, data_shape, batch, range(len(data_shape)))
-    keys, key_shape = _key_words(ctx, words, batch, batch)
+    data = broadcast(ctx, data, data_shape, batch, range(len(data_shape)))
+    keys, key_shape = key_words(ctx, words, batch, batch)
     x, y = _threefry(ctx, keys, key_shape, ctx.constant(0, _u32(batch)), data, batch)
-    return _pack(ctx, x, y, batch)
+    return pack(ctx, [x, y], batch)
 
 
-def _threefry_seed(ctx: Body, seeds: Any, aval: ShapedArray) -> Any:
+def halves_of_seeds(ctx: Body, seeds: Any, aval: ShapedArray) -> tuple[Any, Any]:
+    """The high and the low word of integers."""
     shape = aval.shape
     high = ctx.constant(0, _u32(shape))
     if aval.dtype.itemsize == 8:
         high = ctx.op("stablehlo.shift_right_logical", aval, [seeds, ctx.constant(32, aval)])
         high = ctx.op("stablehlo.convert", _u32(shape), [high])
-    low = seeds if aval.dtype == uint32 else ctx.op("stablehlo.convert", _u32(shape), [seeds])
-    return _pack(ctx, high, low, shape)
+    return high, seeds if aval.dtype == uint32 else ctx.op("stablehlo.convert", _u32(shape), [seeds])
+
+
+def _threefry_seed(ctx: Body, seeds: Any, aval: ShapedArray) -> Any:
+    return pack(ctx, halves_of_seeds(ctx, seeds, aval), aval.shape)
 
 
 # -- XLA's bit generator ---------------------------------------------------------------------------------------------
@@ -294,7 +307,7 @@ def _rbg_split(ctx: Body, words: Any, batch: Shape, shape: Shape, partitionable:
 
 def _rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_shape: Shape) -> Any:
     halves = (*batch, 2)
-    data = _broadcast(ctx, data, data_shape, halves, range(len(data_shape)))
+    data = broadcast(ctx, data, data_shape, halves, range(len(data_shape)))
     return _reshape(ctx, _threefry_fold_in(ctx, _reshape(ctx, words, (*halves, 2)), halves, data, halves), (*batch, 4))
 
 
@@ -323,14 +336,15 @@ def _unsafe_rbg_fold_in(ctx: Body, words: Any, batch: Shape, data: Any, data_sha
     _, bits = _generate(ctx, _first_key(ctx, states, data_shape), _u32(made))
     bits, _ = _slice(ctx, bits, made, len(data_shape), _SKIP - 1, _SKIP)
     bits = _reshape(ctx, bits, (*data_shape, 4))
-    bits = _broadcast(ctx, bits, (*data_shape, 4), (*batch, 4), [*range(len(data_shape)), len(batch)])
+    bits = broadcast(ctx, bits, (*data_shape, 4), (*batch, 4), [*range(len(data_shape)), len(batch)])
     return ctx.op("stablehlo.xor", _u32((*batch, 4)), [words, bits])
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------
 
-#: What each generator does to make keys of seeds, split keys, fold numbers in, and make bits.
-_GENERATORS: dict[str, tuple[Any, Any, Any, Any]] = {
+#: What each generator does to make keys of seeds, split keys, fold numbers in, and make bits. More of them in
+#: counter_generators.py.
+GENERATORS: dict[str, tuple[Any, Any, Any, Any]] = {
     "threefry2x32": (_threefry_seed, _threefry_split, _threefry_fold_in, _threefry_bits),
     "rbg": (_rbg_seed, _rbg_split, _rbg_fold_in, _rbg_bits),
     "unsafe_rbg": (_rbg_seed, _unsafe_rbg_split, _unsafe_rbg_fold_in, _rbg_bits),
@@ -339,7 +353,7 @@ _GENERATORS: dict[str, tuple[Any, Any, Any, Any]] = {
 
 def _generator(aval: ShapedArray) -> tuple[Any, Any, Any, Any]:
     impl = aval.dtype.impl
-    return _written_by_users(impl) if impl.rules else _GENERATORS[impl.name]
+    return _written_by_users(impl) if impl.rules else GENERATORS[impl.name]
 
 
 def _written_by_users(impl: rb.PRNGImpl) -> tuple[Any, Any, Any, Any]:
@@ -389,7 +403,7 @@ def _lower_fold_in(ctx: Body, eqn: Any, words: Any, data: Any) -> Any:
     last = len(shape)
     words_shape = (*keys.shape, *keys.dtype.physical_shape)
     dims = [*range(last), last] if keys.shape else [last]
-    words = _broadcast(ctx, words, words_shape, (*shape, *keys.dtype.physical_shape), dims)
+    words = broadcast(ctx, words, words_shape, (*shape, *keys.dtype.physical_shape), dims)
     out = _generator(keys)[2](ctx, words, shape, data, numbers.shape)
     return _computed_once(ctx, out, eqn.outvars[0].aval)
 

@@ -39,7 +39,7 @@ def main() -> None:
             keep(f"{setting}/key", jax.random.key_data(key))
             for name, case in cases.cases_of(setting).items():
                 keep(f"{setting}/{name}", case(jax.random, key))
-    for impl in ("threefry2x32", "rbg", "unsafe_rbg"):
+    for impl in cases.MAPPED:
         for name, value in cases.batched(jax.random, jax.vmap, impl).items():
             keep(f"batched {impl}/{name}", value)
     for made in (cases.initializers, cases.orthogonal_initializers):

@@ -123,13 +123,32 @@ SETTINGS: dict[str, tuple[dict[str, bool], str, int]] = {
     "original": ({"threefry_partitionable": False}, "threefry2x32", 7),
     "rbg": ({}, "rbg", 1),
     "unsafe_rbg": ({}, "unsafe_rbg", 1),
+    "threefry4x32": ({}, "threefry4x32", 1),
+    "philox2x32": ({}, "philox2x32", 1),
+    "philox4x32": ({}, "philox4x32", 1),
+    "threefry4x32 wide": ({"enable_x64": True}, "threefry4x32", 2**40 + 5),
+    "philox2x32 wide": ({"enable_x64": True}, "philox2x32", 2**40 + 5),
+    "philox4x32 wide": ({"enable_x64": True}, "philox4x32", 2**40 + 5),
 }
+
+#: The generators that are mapped over keys.
+MAPPED = ("threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg")
 
 #: Where only the making of keys and bits differs.
 FEW = (
     "split", "split 5", "split (2, 3)", "fold_in", "bits uint8 ()", "bits uint8 (5,)", "bits uint16 (3, 3)",
     "bits uint32 (3, 3)", "bits uint32 (0,)", "uniform bfloat16", "uniform matrix", "normal float32", "randint int32",
 )  # fmt: skip
+#: What tells the ciphers of counter-based generators apart.
+BLOCKS = (
+    "split",
+    "split (2, 3)",
+    "fold_in",
+    "bits uint8 (5,)",
+    "bits uint32 (3, 3)",
+    "bits uint32 (0,)",
+    "normal float32",
+)
 #: Where 64-bit types are there.
 WIDE = (
     "uniform float64", "normal float64", "bits uint64 (3, 3)", "bits uint64 ()", "randint int64", "randint wide",
@@ -143,6 +162,10 @@ def cases_of(setting: str) -> dict[str, Case]:
     every = {**EXACT, **ROUNDED}
     if setting == "default":
         return {name: case for name, case in every.items() if "float64" not in name and "int64" not in name}
+    if setting in ("threefry4x32", "philox2x32", "philox4x32"):
+        return {name: every[name] for name in BLOCKS}
+    if setting.endswith(" wide"):
+        return {name: every[name] for name in ("bits uint64 (3, 3)", "split (2, 3)", "normal float64")}
     names = (*WIDE, *FEW) if setting == "x64" else (*FEW, "bits uint64 (3, 3)") if setting == "original" else FEW
     return {name: every[name] for name in names}
 

@@ -77,7 +77,7 @@ def test_raw_keys_and_jit_give_the_same(name):
     check(f"default/{name}", xt.jit(lambda k: case(random, k))(raw), exact)
 
 
-@pytest.mark.parametrize("impl", ["threefry2x32", "rbg", "unsafe_rbg"])
+@pytest.mark.parametrize("impl", cases.MAPPED)
 def test_batched(impl):
     for name, got in cases.batched(random, xt.vmap, impl).items():
         check(f"batched {impl}/{name}", got, True)

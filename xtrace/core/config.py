@@ -421,7 +421,7 @@ default_prng_impl = _define(
     "default_prng_impl",
     "threefry2x32",
     "implementation behind random.key and random.PRNGKey",
-    choices=("threefry2x32", "rbg", "unsafe_rbg"),
+    choices=("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
     in_jit_key=True,
 )
 random_seed_offset = _define(

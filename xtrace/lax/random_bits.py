@@ -1,8 +1,8 @@
 """Random bits: key dtypes and the primitives that make keys and bits.
 
 A key is a value of an extended dtype `key<tag>`, stored as uint32 words in trailing dimensions. What the words mean
-is the generator's affair: threefry2x32 (2 words), rbg and unsafe_rbg (4 words). Keys in an array are independent;
-the primitives map over them.
+is the generator's affair: threefry2x32 and philox4x32 have 2, philox2x32 has 1, the others have 4. Keys in an array
+are independent; the primitives map over them.
 """
 
 from __future__ import annotations
@@ -91,10 +91,15 @@ def set_key_array(wrap: Callable[[PRNGImpl, Any], Any]) -> None:
 
 
 threefry2x32 = PRNGImpl("threefry2x32", "fry", (2,))
+threefry4x32 = PRNGImpl("threefry4x32", "fry4", (4,))
+philox2x32 = PRNGImpl("philox2x32", "phx2", (1,))
+philox4x32 = PRNGImpl("philox4x32", "phx4", (2,))
 rbg = PRNGImpl("rbg", "rbg", (4,))
 unsafe_rbg = PRNGImpl("unsafe_rbg", "urbg", (4,))
 
-IMPLS: dict[str, PRNGImpl] = {impl.name: impl for impl in (threefry2x32, rbg, unsafe_rbg)}
+IMPLS: dict[str, PRNGImpl] = {
+    impl.name: impl for impl in (threefry2x32, threefry4x32, philox2x32, philox4x32, rbg, unsafe_rbg)
+}
 
 
 def find_impl(name: str) -> PRNGImpl:

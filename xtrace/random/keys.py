@@ -39,7 +39,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
 
     Args:
       seed: a scalar integer. Only its low 32 bits (64 in x64 mode) matter. The flag `random_seed_offset` is added.
-      impl: name of the generator: "threefry2x32", "rbg" or "unsafe_rbg"; None: the configured default.
+      impl: name of the generator: "threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg" or "unsafe_rbg";
+        None: the configured default.
       dtype: in place of `impl`, a key dtype.
 
     Returns:
