@@ -43,7 +43,6 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
     "jax.extend": {"lowering": _IMPLEMENTATION, "pallas": _OTHER_PROJECT, "xla": _IMPLEMENTATION},
     "jax.extend.core.primitives": {
-        **dict.fromkeys("after_all_p create_token_p".split(), "tokens are values of lowered programs only"),
         **dict.fromkeys("empty2_p get_p swap_p".split(), "a mutable reference shows in jaxprs as its values"),
     },
     "jax.extend.mlir": {"lower_with_sharding_in_types": _IMPLEMENTATION},
@@ -60,9 +59,6 @@ ABSENT: dict[str, dict[str, str]] = {
     ),
     "jax.interpreters.xla": {"Backend": _IMPLEMENTATION, "canonicalize_dtype_handlers": _IMPLEMENTATION},
     "jax.lax": {
-        **dict.fromkeys(
-            "after_all after_all_p create_token create_token_p".split(), "tokens are values of lowered programs only"
-        ),
         "psum_scatter_start": _SHARDED,
         "stage_p": "stage lifts values without an operation",
     },

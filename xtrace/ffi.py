@@ -208,13 +208,11 @@ def ffi_call(
 
 
 def _result_avals(results: Sequence[Any]) -> tuple[ShapedArray, ...]:
-    avals = []
+    avals: list[ShapedArray] = []
     for i, result in enumerate(results):
         if isinstance(result, AbstractToken):
-            raise ValueError(
-                f"result_shape_dtypes has a token at position {i}: tokens are no values here. Calls with "
-                "has_side_effect=True are kept, and pass arrays on to be in order."
-            )
+            avals.append(result)
+            continue
         if not hasattr(result, "shape") or not hasattr(result, "dtype"):
             raise ValueError(
                 "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. "

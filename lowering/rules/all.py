@@ -35,6 +35,7 @@ from xtrace.lowering.rules import (
     slicing,
     sorting,
     special,
+    tokens,
     windows,
 )
 
@@ -73,5 +74,6 @@ __all__ = [
     "slicing",
     "sorting",
     "special",
+    "tokens",
     "windows",
 ]

@@ -49,6 +49,10 @@ class ShapedArray(AbstractValue):
     @classmethod
     def _make(cls, shape: Any, dtype: Any, weak_type: bool, sharding: Any) -> ShapedArray:
         shape = tuple([int(d) for d in shape])
+        if dtype is dtypes.token:
+            if shape:
+                raise TypeError(f"tokens have no axes: there is no array of tokens, such as one of shape {shape}")
+            return abstract_token
         key = (shape, dtype, bool(weak_type), sharding)
         aval = cls._table.get(key)
         if aval is None:
@@ -122,15 +126,31 @@ class ShapedArray(AbstractValue):
         return f"{'~' if self.weak_type else ''}{name}[{','.join(map(str, self.shape))}]"
 
 
-class AbstractToken(AbstractValue):
-    """The aval of an ordering token, which carries no data."""
+class AbstractToken(ShapedArray):
+    """The aval of an ordering token, which carries no data: one object, with neither elements nor layout."""
 
     __slots__ = ()
+
+    _only: AbstractToken | None = None
+
+    def __new__(cls) -> AbstractToken:
+        if cls._only is None:
+            cls._only = token = object.__new__(cls)
+            token.shape, token.dtype, token.weak_type, token.sharding = (), dtypes.token, False, None
+            token.ndim, token.size, token.extended = 0, 1, False
+            token._strong, token._tangent = token, None
+        return cls._only
+
+    def update(self, **changes: Any) -> ShapedArray:
+        return self
 
     def str_short(self, short_dtypes: bool = True) -> str:
         return "Tok"
 
-    __repr__ = __str__ = lambda self: "Token"
+    def __reduce__(self) -> Any:
+        return (AbstractToken, ())
+
+    __repr__ = __str__ = lambda self: "AbstractToken()"
 
 
 abstract_token = AbstractToken()

@@ -53,6 +53,24 @@ class prng_key(extended):
     """Scalar-type category of random keys."""
 
 
+class TokenDtype(ExtendedDtype):
+    """The dtype of ordering tokens, which hold nothing."""
+
+    name = "token"
+    physical_shape = (0,)
+    physical_dtype = np.dtype(bool)
+    itemsize = 0
+    scalar_type = extended
+    #: Plugged in by lax.tokens: the concrete token of a buffer, and back.
+    wrap: Any
+    unwrap: Any
+
+    def __reduce__(self) -> str:
+        return "token"
+
+
+token = TokenDtype()
+
 #: The dtype of tangents of integer and boolean values: it holds no information.
 float0 = np.dtype([("float0", np.void, 0)])
 

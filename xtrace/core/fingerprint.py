@@ -104,7 +104,7 @@ class _Encoder:
             if not _is_ours(type(x)):
                 raise NoFingerprint(_described(x))
             self.parts.append(f"enum {type(x).__qualname__} {x.name}")
-        elif isinstance(x, ShapedArray | AbstractToken):
+        elif isinstance(x, ShapedArray):
             self.parts.append(_aval(x))
         elif isinstance(x, dtypes.ExtendedDtype):
             self.parts.append(f"dtype {_dtype(x)}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from xtrace.core import pytree, refs
-from xtrace.core.avals import ShapedArray
+from xtrace.core.avals import ShapedArray, abstract_token
 from xtrace.core.functions import code_of as code_of
 from xtrace.core.functions import fun_name as fun_name
 from xtrace.core.primitive import aval_of
@@ -163,7 +163,7 @@ def check_arg(x: Any, name: Callable[[], str], what: str) -> ShapedArray:
 def check_results(outs: list[Any], out_tree: Any, name: str, traced_for: str) -> list[Any]:
     """The leaves a traced function returned, all of them arrays. Raises TypeError naming the one that isn't."""
     for i, x in enumerate(outs):
-        if not isinstance(x, (Tracer, ArrayImpl)):
+        if not isinstance(x, (Tracer, ArrayImpl)) and getattr(x, "aval", None) is not abstract_token:
             try:
                 aval_of(x)
             except TypeError:

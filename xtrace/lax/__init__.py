@@ -83,6 +83,7 @@ _MODULES: dict[str, str] = {
     "special": (
         "digamma digamma_p erf erf_inv erf_inv_p erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p"
     ),
+    "tokens": "after_all after_all_p create_token create_token_p",
     "window_shapes": "padtype_to_pads",
     "windows": (
         "reduce_window reduce_window_max_p reduce_window_min_p reduce_window_p reduce_window_shape_tuple "

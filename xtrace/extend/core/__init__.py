@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.core import dtypes
-from xtrace.core.avals import AbstractToken, ShapedArray, abstract_token
+from xtrace.core.avals import AbstractToken, ShapedArray
 from xtrace.core.axes import bound_axes
 from xtrace.core.check import check_jaxpr
 from xtrace.core.errors import InconclusiveDimensionOperation, JaxprTypeError
@@ -30,6 +30,7 @@ from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import Tracer, current, use_trace
 from xtrace.extend.core import primitives
 from xtrace.extend.core.calls import create_call_primitive, eval_jaxpr_transpose, register_call_primitive_rules
+from xtrace.lax.tokens import Token
 from xtrace.runtime.jaxlib_api import ArrayImpl
 from xtrace.transforms.batching import BatchTrace
 
@@ -200,18 +201,6 @@ class TraceTag:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TraceTag)
-
-
-class Token:
-    """What an ordered side effect leaves behind: an array to wait for."""
-
-    def __init__(self, buf: Any) -> None:
-        self._buf = buf
-        self.aval = abstract_token
-
-    def block_until_ready(self) -> None:
-        """Wait for the effect."""
-        self._buf.block_until_ready()
 
 
 #: Types of host values that count as arrays.
