@@ -25,10 +25,14 @@ _Evaluate = Callable[[Any], tuple[Any, Any]]
 class OptimizeResults(NamedTuple):
     """What a minimization found.
 
-    Fields: x [n], where it ended; success; status (0: the gradient is small, 1: maxiter steps made, 3 and 5: no step
-    was found, by refining an interval or by growing one; -1: the function was not finite); fun and jac, the function
-    and its gradient there; hess_inv [n, n], the estimate of the inverse Hessian; nfev, njev, nit: evaluations of the
-    function and of the gradient, and steps.
+    Fields: x [n], where it ended; success; status; fun and jac, the function and its gradient there; hess_inv [n, n],
+    the estimate of the inverse Hessian, None from L-BFGS; nfev, njev, nit: evaluations of the function and of the
+    gradient, and steps.
+
+    The status of BFGS is 0: the gradient is small, 1: maxiter steps made, 3 and 5: no step was found, by refining an
+    interval or by growing one; -1: the function was not finite. That of L-BFGS is 0: the gradient is small; 1, 2, 3:
+    maxiter steps made, maxfun values or maxgrad gradients computed; 4: the last step gained less than ftol; 5: no step
+    was found.
     """
 
     x: Any
@@ -70,8 +74,30 @@ class _State(NamedTuple):
     k: Any
 
 
+class _LimitedState(NamedTuple):
+    """Of L-BFGS. moved, turned [maxcor, n] and rho [maxcor]: the last steps, what they changed in the gradient, and
+    the inverse of their products, 0 where there is no step yet; scale: of the inverse Hessian before them."""
+
+    x: Any
+    f: Any
+    g: Any
+    moved: Any
+    turned: Any
+    rho: Any
+    scale: Any
+    converged: Any
+    status: Any
+    evaluations: Any
+    k: Any
+
+
 def _dot(x: Any, y: Any) -> Any:
     return xnp.dot(x, y, precision=lax.Precision.HIGHEST)
+
+
+def _inner(x: Any, y: Any) -> Any:
+    """The inner product of vectors, complex ones taken as pairs of real numbers."""
+    return _dot(xnp.conj(x), y).real if dtypes.is_complex(shaped(x).dtype) else _dot(x, y)
 
 
 def _between(s: _Search) -> Any:
@@ -91,7 +117,7 @@ def _line_search(evaluate: _Evaluate, x: Any, f: Any, g: Any, p: Any, first: Any
 
     Source: Nocedal and Wright, Numerical Optimization, 2006, algorithms 3.5 and 3.6, as one loop.
     """
-    slope = _dot(g, p)
+    slope = _inner(g, p)
 
     def going(s: _Search) -> Any:
         return ~s.done & xnp.where(s.refining, s.refined < _MAX_REFINEMENTS, s.grown < maxiter)
@@ -99,7 +125,7 @@ def _line_search(evaluate: _Evaluate, x: Any, f: Any, g: Any, p: Any, first: Any
     def step(s: _Search) -> _Search:
         t = xnp.where(s.refining, _between(s), xnp.where(s.grown == 0, first, 2 * s.lo))
         f_t, g_t = evaluate(x + t * p)
-        slope_t = _dot(g_t, p)
+        slope_t = _inner(g_t, p)
         later = s.refining | (s.grown > 0)
         # Written so that a value that is not a number is too high.
         high = ~(f_t <= f + _DECREASE * t * slope) | (later & (f_t >= s.f_lo))
@@ -162,6 +188,111 @@ def _bfgs(evaluate: _Evaluate, x0: Any, maxiter: int, norm: Any, gtol: Any, line
     return lax.while_loop(going, step, start)
 
 
+def _limited_direction(s: _LimitedState) -> Any:
+    """Minus the gradient times the inverse Hessian that the remembered steps imply: the two-loop recursion."""
+
+    def back(q: Any, step: Any) -> tuple[Any, Any]:
+        moved, turned, rho = step
+        part = rho * _inner(moved, q)
+        return q - part * turned, part
+
+    def forth(q: Any, step: Any) -> tuple[Any, None]:
+        moved, turned, rho, part = step
+        return q + (part - rho * _inner(turned, q)) * moved, None
+
+    q, parts = lax.scan(back, -s.g, (s.moved, s.turned, s.rho), reverse=True)
+    return lax.scan(forth, s.scale * q, (s.moved, s.turned, s.rho, parts))[0]
+
+
+def _limited_bfgs(
+    evaluate: _Evaluate,
+    x0: Any,
+    *,
+    maxcor: int,
+    norm: Any,
+    gtol: Any,
+    ftol: Any,
+    maxls: int,
+    maxiter: Any,
+    maxfun: Any,
+    maxgrad: Any,
+) -> _LimitedState:
+    """Source: Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4 and 7.5.
+
+    Complex vectors: Sorber, van Barel, de Lathauwer, Unconstrained optimization of real functions in complex
+    variables, SIAM J. Optim. 22(3), 2012.
+    """
+
+    def small(g: Any) -> Any:
+        return xnp.linalg.norm(g, ord=norm) < gtol
+
+    def latest(history: Any, new: Any) -> Any:
+        return xnp.concatenate([history[1:], new[None]])
+
+    def step(s: _LimitedState) -> _LimitedState:
+        # The first step is no longer than 1, as the scale of the function is not known.
+        first = xnp.where(s.k == 0, xnp.minimum(1, 1 / xnp.linalg.norm(s.g)), 1).astype(s.f.dtype)
+        p = _limited_direction(s)
+        found = _line_search(evaluate, s.x, s.f, s.g, p, first, maxls)
+        moved, turned = found.lo * p, found.g_lo - s.g
+        curvature = _inner(turned, moved)
+        usable = (curvature > 0) & xnp.isfinite(1 / curvature)
+        k, evaluations = s.k + 1, s.evaluations + found.grown + found.refined
+        converged = small(found.g_lo)
+        ended = [
+            (~found.done, 5),
+            (k >= maxiter, 1),
+            (evaluations >= maxfun, 2),
+            (evaluations >= maxgrad, 3),
+            (s.f - found.f_lo < ftol, 4),
+        ]
+        status = xnp.select([converged, *[condition for condition, _ in ended]], [0, *[n for _, n in ended]], 0)
+        return _LimitedState(
+            s.x + moved,
+            found.f_lo,
+            found.g_lo,
+            latest(s.moved, moved),
+            latest(s.turned, turned),
+            latest(s.rho, xnp.where(usable, 1 / xnp.where(usable, curvature, 1), 0)),
+            xnp.where(usable, curvature / xnp.where(usable, _inner(turned, turned), 1), s.scale),
+            converged,
+            status.astype(np.int32),
+            evaluations,
+            k,
+        )
+
+    f, g = evaluate(x0)
+    steps = xnp.zeros((maxcor, shaped(x0).shape[0]), shaped(x0).dtype)
+    none = xnp.asarray(0, np.int32)
+    start = _LimitedState(
+        x0, f, g, steps, steps, xnp.zeros(maxcor, f.dtype), xnp.ones_like(f), small(g), none, none + 1, none
+    )
+    return lax.while_loop(lambda s: ~s.converged & (s.status == 0), step, start)
+
+
+#: Method by its name in lower case -> the options it has, with their defaults for n unknowns.
+_METHODS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "bfgs": lambda n: {"maxiter": 200 * n, "norm": np.inf, "gtol": 1e-5, "line_search_maxiter": 10},
+    "l-bfgs-experimental-do-not-rely-on-this": lambda n: {
+        "maxiter": None, "norm": np.inf, "maxcor": 10, "ftol": 2.220446049250313e-09, "gtol": 1e-5, "maxfun": None,
+        "maxgrad": None, "maxls": 20,
+    },
+}  # fmt: skip
+
+
+def _settings(method: str, n: int, tol: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = _METHODS[method](n)
+    if unknown := options.keys() - defaults.keys():
+        raise TypeError(f"minimize: unknown options {sorted(unknown)}; {method.upper()} has {sorted(defaults)}")
+    if tol is not None:
+        defaults["gtol"] = tol
+    settings = defaults | {k: v for k, v in options.items() if v is not None}
+    limits = [k for k in ("maxiter", "maxfun", "maxgrad") if k in settings]
+    if all(settings[k] is None for k in limits):
+        settings["maxiter"] = 200 * n
+    return settings | {k: np.inf for k in limits if settings[k] is None}
+
+
 def minimize(
     fun: Callable[..., Any],
     x0: Any,
@@ -175,18 +306,21 @@ def minimize(
 
     Args:
       fun: fun(x, *args), a real scalar, differentiable in x.
-      x0: [n], floating point; where to begin.
+      x0: [n], floating point, or complex for L-BFGS; where to begin.
       args: further arguments of fun.
-      method: "BFGS".
+      method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this", which keeps no matrix.
       tol: the gradient's norm that ends it, if options have no gtol.
-      options: maxiter (200 n steps), norm (inf; which norm the gradient's is), gtol (1e-5), line_search_maxiter (10;
-        how often a step is doubled).
+      options: of both methods: maxiter (200 n steps), norm (inf; which norm the gradient's is), gtol (1e-5). Of BFGS:
+        line_search_maxiter (10; how often a step is doubled). Of L-BFGS: maxcor (10; the steps it remembers), ftol
+        (2.2e-9; the least gain of a step), maxls (20; how often a step is doubled), maxfun and maxgrad (None; the
+        values and gradients computed, after which no further step is made).
 
     Returns:
       OptimizeResults.
 
     Raises:
-      ValueError: another method, or x0 is no vector. TypeError: args is no tuple, or an option is unknown.
+      ValueError: another method, or x0 is no vector. TypeError: args is no tuple, an option is unknown, or x0 is
+        complex for BFGS.
 
     >>> import numpy as np, xtrace as xt
     >>> found = xt.scipy.optimize.minimize(lambda x: ((x - 3) ** 2).sum(), np.zeros(2), method="BFGS")
@@ -195,29 +329,30 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args must be a tuple of further arguments of fun, got {args!r}")
-    if method.lower() != "bfgs":
-        raise ValueError(f"Method {method} not recognized: minimize has 'BFGS'")
+    name = method.lower()
+    if name not in _METHODS:
+        raise ValueError(f"Method {method} not recognized: minimize has {', '.join(map(repr, _METHODS))}")
     x = xnp.asarray(x0)
     if shaped(x).ndim != 1:
         raise ValueError(f"minimize: x0 must be a vector, got shape {shaped(x).shape}; ravel it, and reshape in fun")
-    x = x.astype(shaped(x).dtype if dtypes.is_floating(shaped(x).dtype) else float)
+    x = x.astype(shaped(x).dtype if dtypes.is_inexact(shaped(x).dtype) else float)
     dtype = shaped(x).dtype
-    defaults = {
-        "maxiter": 200 * shaped(x).size,
-        "norm": np.inf,
-        "gtol": 1e-5 if tol is None else tol,
-        "line_search_maxiter": 10,
-    }
-    given = {k: v for k, v in (options or {}).items() if v is not None}
-    if unknown := given.keys() - defaults.keys():
-        raise TypeError(f"minimize: unknown options {sorted(unknown)}; BFGS has {sorted(defaults)}")
-    settings = {**defaults, **given}
+    in_plane = dtypes.is_complex(dtype)
+    if in_plane and name == "bfgs":
+        raise TypeError(f"minimize: BFGS takes real x0, got {dtype}; minimize over the real and imaginary parts")
+    settings = _settings(name, shaped(x).size, tol, options or {})
     gradient = value_and_grad(lambda x: fun(x, *args))
 
     def evaluate(x: Any) -> tuple[Any, Any]:
         f, g = gradient(x)
-        return f.astype(dtype), g
+        # The conjugate of a complex gradient is the direction in which the function grows.
+        return f.astype(dtypes.to_real(dtype)), xnp.conj(g) if in_plane else g
 
+    if name != "bfgs":
+        found = _limited_bfgs(evaluate, x, **settings)
+        jac = xnp.conj(found.g) if in_plane else found.g
+        counts = (found.evaluations, found.evaluations, found.k)
+        return OptimizeResults(found.x, found.converged, found.status, found.f, jac, None, *counts)
     s = _bfgs(evaluate, x, **settings)
     ended = xnp.where(s.failure > 0, s.failure, xnp.where(s.k >= settings["maxiter"], 1, -1))
     finite = xnp.isfinite(s.f) & xnp.all(xnp.isfinite(s.g))
