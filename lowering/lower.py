@@ -6,6 +6,7 @@ A rule is `rule(ctx, eqn, *operands) -> value or values`, set on the primitive a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -154,7 +155,7 @@ class ModuleBuilder:
 class Body:
     """A block being filled with operations. What lowering rules receive as `ctx`."""
 
-    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms", "tokens", "outer_products")
+    __slots__ = ("builder", "mlir", "ip", "loc", "constants", "platforms", "tokens", "outer_products", "templates")
 
     def __init__(self, builder: ModuleBuilder, ip: ir.InsertionPoint) -> None:
         self.builder = builder
@@ -167,6 +168,8 @@ class Body:
         self.tokens: dict[Any, ir.Value] = {}
         #: Outer products: their operands, and the dimensions of the product that each operand's dimensions are.
         self.outer_products: dict[ir.Value, tuple[list[ir.Value], list[list[int]]]] = {}
+        #: Operations of this block that others are copied from, by what tells their kinds apart.
+        self.templates: dict[Any, ir.Operation] = {}
 
     # -- operations --------------------------------------------------------------------------------------------
 
@@ -178,8 +181,10 @@ class Body:
         attributes: dict[str, Any] | None = None,
     ) -> ir.Value:
         """Append an operation with one result."""
-        type_ = self.mlir.aval_type(result) if isinstance(result, ShapedArray) else result
-        return _create(name, [type_], operands, attributes, None, 0, self.loc, self.ip).results[0]
+        if type(result) is ShapedArray:
+            mlir = self.mlir
+            result = mlir.types.get(result) or mlir.aval_type(result)
+        return _create(name, [result], operands, attributes, None, 0, self.loc, self.ip).result
 
     def ops(
         self,
@@ -192,6 +197,21 @@ class Body:
         """Append an operation with any number of results and regions, and return it."""
         types = [r if isinstance(r, ir.Type) else self.mlir.aval_type(r) for r in results]
         return _create(name, types, operands, attributes, None, regions, self.loc, self.ip)
+
+    def copied(self, key: Any, operands: Sequence[ir.Value]) -> ir.Operation | None:
+        """Append a copy of the operation kept in `templates` as `key`, its first operands replaced; None if none is.
+
+        Copying an operation with a region takes a third of the time of writing it.
+        """
+        known = self.templates.get(key)
+        if known is None:
+            return None
+        made = known.clone(self.ip)
+        made.location = self.loc
+        places = made.operands
+        for i, x in enumerate(operands):
+            places[i] = x
+        return made
 
     def region(self, operation: ir.Operation, index: int, arg_types: Sequence[ir.Type]) -> tuple[Body, list[ir.Value]]:
         """Begin the block of a region; returns its body and its arguments."""
@@ -245,33 +265,40 @@ class Body:
 
     def jaxpr(self, jaxpr: Jaxpr, inputs: Sequence[ir.Value]) -> list[ir.Value]:
         """Append the operations of a jaxpr and return its outputs. `inputs`: constvars, then invars."""
-        env: dict[Var | Literal, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
+        # Values of variables and literals, and of (variable or literal, type): at the shape of that type.
+        env: dict[Any, ir.Value] = dict(zip(jaxpr.all_invars, inputs))
         mlir, ip = self.mlir, self.ip
-        location, types = mlir.location, mlir.types
+        locations, types, at_shape = mlir.locations, mlir.types, env.get
         extended = jaxpr.memo("extended", lambda: (_holds_extended(jaxpr),))[0]
         outer = self.loc
         for eqn in live_eqns(jaxpr):
             primitive = eqn.primitive
-            scope = eqn.name_stack
-            name = f"{scope}/{primitive.name}" if scope else primitive.name
-            self.loc = loc = location(name, eqn.position)
+            position = eqn.position
+            if position is None:
+                key: tuple[Any, ...] = (primitive, eqn.name_stack)
+            else:
+                code, offset = position
+                key = (primitive, eqn.name_stack, id(code), offset)
+            self.loc = loc = locations.get(key) or mlir.equation_location(key, position)
             op_name = primitive.lower_op
-            if op_name is None or primitive.lower_on is not None:
+            if op_name is None or eqn.params:
                 self._equation(eqn, env, extended)
                 continue
             # An elementwise operation: most of most programs, so its rule is written out here.
             (outvar,) = eqn.outvars
             to = outvar.aval
             operands = [
-                env[v] if type(v) is not Literal and v.aval.shape == to.shape else self._widened(v, env, to)
+                env[v]
+                if type(v) is not Literal and (v.aval is to or v.aval.shape == to.shape)
+                else at_shape((v, to)) or self._widened(v, env, to)
                 for v in eqn.invars
             ]
             type_ = types.get(to) or mlir.aval_type(to)
             env[outvar] = _create(op_name, [type_], operands, None, None, 0, loc, ip).result
         self.loc = outer
-        return [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+        return [self._literal(v, env) if type(v) is Literal else env[v] for v in jaxpr.outvars]
 
-    def _equation(self, eqn: JaxprEqn, env: dict[Var | Literal, ir.Value], extended: bool) -> None:
+    def _equation(self, eqn: JaxprEqn, env: dict[Any, ir.Value], extended: bool) -> None:
         """Append one equation's operations by its primitive's rule. extended: some value of the jaxpr is a key."""
         primitive = eqn.primitive
         rule = primitive.lower
@@ -281,20 +308,33 @@ class Body:
             rule = _on_physical_arrays
         if primitive.elementwise:
             to = eqn.outvars[0].aval
-            operands = [self._widened(v, env, to) for v in eqn.invars]
+            operands = [
+                env[v] if v.aval is to and type(v) is not Literal else env.get((v, to)) or self._widened(v, env, to)
+                for v in eqn.invars
+            ]
         else:
-            operands = [self.constant(v.val, v.aval) if type(v) is Literal else env[v] for v in eqn.invars]
+            operands = [env[v] if type(v) is not Literal else self._literal(v, env) for v in eqn.invars]
         out = rule(self, eqn, *operands)
         if primitive.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:
             env[eqn.outvars[0]] = out
 
-    def _widened(self, v: Var | Literal, env: dict[Var | Literal, ir.Value], to: ShapedArray) -> ir.Value:
-        """An operand of an elementwise operation, as an array of the shape of its result."""
+    def _literal(self, v: Literal, env: dict[Any, ir.Value]) -> ir.Value:
+        """The constant that a literal stands for, made once."""
+        found = env.get(v)
+        if found is None:
+            found = env[v] = self.constant(v.val, v.aval)
+        return found
+
+    def _widened(self, v: Var | Literal, env: dict[Any, ir.Value], to: ShapedArray) -> ir.Value:
+        """An operand of an elementwise operation, as an array of the shape of its result, which `env` keeps."""
         if type(v) is Literal:
-            return self.constant(v.val, v.aval if not to.shape else v.aval.update(shape=to.shape))
-        return self.broadcast(env[v], v.aval, to)
+            made = self.constant(v.val, v.aval if not to.shape else v.aval.update(shape=to.shape))
+        else:
+            made = self.broadcast(env[v], v.aval, to)
+        env[v, to] = made
+        return made
 
     def by_platform(
         self, out_avals: Sequence[ShapedArray], fill: Callable[[Body, int], Sequence[ir.Value]]
@@ -397,7 +437,9 @@ def _on_extended(eqn: JaxprEqn) -> bool:
 
 def _holds_extended(jaxpr: Jaxpr) -> bool:
     """Whether any equation has operands or results of an extended dtype."""
-    return any([_on_extended(eqn) for eqn in live_eqns(jaxpr)])
+    avals = {v.aval for v in jaxpr.all_invars}
+    avals.update([v.aval for eqn in live_eqns(jaxpr) for v in eqn.outvars])
+    return any([a.extended for a in avals])
 
 
 def _platform_rule(primitive: Primitive, eqn: JaxprEqn, platforms: tuple[str, ...]) -> Callable[..., Any]:
@@ -504,13 +546,12 @@ def lower_jaxpr(
         if any(attributes):
             op.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in attributes])
         paths = jaxpr.debug_info.result_paths
-        results: list[dict[str, ir.Attribute]] = [{} for _ in ordered]
-        for i in range(len(jaxpr.outvars)):
-            found = {"jax.result_info": mlir.string(paths[i])} if i < len(paths) and paths[i] else {}
-            texts = result_attributes[i] if result_attributes is not None else None
-            results.append({**found, **{k: mlir.parsed(t) for k, t in (texts or {}).items()}})
-        if any(results):
-            op.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
+        own = result_attributes or [None] * len(jaxpr.outvars)
+        plain = mlir.result_attributes()
+        results = [plain for _ in ordered]
+        results += [mlir.result_attributes(p, t) for p, t in itertools.zip_longest(paths[: len(own)], own)]
+        if any([r is not plain for r in results]):
+            op.result_attrs = ir.ArrayAttr.get(results)
     return builder.module, builder.keepalives
 
 

@@ -73,6 +73,8 @@ class MLIRContext:
         self.types: dict[Any, ir.Type] = {}
         self.locations: dict[Any, ir.Location] = {}
         self.attributes: dict[Any, ir.Attribute] = {}
+        #: Integers -> `array<i64: ...>`.
+        self.arrays: dict[tuple[int, ...], ir.Attribute] = {}
         self.modules_made = 0
 
     # -- types -------------------------------------------------------------------------------------------------
@@ -124,11 +126,12 @@ class MLIRContext:
 
     def i64_array(self, values: Any) -> ir.Attribute:
         """`array<i64: ...>`."""
-        key = ("i64", tuple(values))
-        found = self.attributes.get(key)
+        if type(values) is not tuple:
+            values = tuple(values)
+        found = self.arrays.get(values)
         if found is None:
-            text = ", ".join(map(str, key[1]))
-            found = self.attributes[key] = ir.Attribute.parse(
+            text = ", ".join(map(str, values))
+            found = self.arrays[values] = ir.Attribute.parse(
                 f"array<i64: {text}>" if text else "array<i64>", self.context
             )
         return found
@@ -147,6 +150,19 @@ class MLIRContext:
         found = self.attributes.get(key)
         if found is None:
             found = self.attributes[key] = ir.StringAttr.get(text, self.context)
+        return found
+
+    def result_attributes(self, path: str | None = None, texts: dict[str, str] | None = None) -> ir.Attribute:
+        """The dictionary of attributes of a result: where it is among the results, and others by their MLIR text."""
+        key = ("result", path or "")
+        if not texts and key in self.attributes:
+            return self.attributes[key]
+        named = {"jax.result_info": self.string(path)} if path else {}
+        for name, text in (texts or {}).items():
+            named[name] = self.parsed(text)
+        found = ir.DictAttr.get(named, context=self.context)
+        if not texts:
+            self.attributes[key] = found
         return found
 
     def dense(self, array: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> ir.Attribute:
@@ -183,6 +199,13 @@ class MLIRContext:
         return ir.DenseElementsAttr.get(array, type=element, shape=shape, context=self.context)
 
     # -- locations ---------------------------------------------------------------------------------------------
+
+    def equation_location(self, key: tuple[Any, ...], position: source.Position | None) -> ir.Location:
+        """The location of an equation, kept under `key`: its primitive, its scope, and the position's parts."""
+        primitive, scope = key[:2]
+        name = f"{scope}/{primitive.name}" if scope else primitive.name
+        found = self.locations[key] = self.location(name, position)
+        return found
 
     def location(self, name: str, position: source.Position | None) -> ir.Location:
         """The location `name` at the user's line."""

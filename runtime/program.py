@@ -16,7 +16,7 @@ import numpy as np
 from xtrace.core import config, dtypes, monitoring
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
-from xtrace.core.jaxpr import Jaxpr, live_eqns, used_inputs
+from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
 from xtrace.core.pytree import dispatch_registry
 from xtrace.core.sharding_text import mesh_text
@@ -181,12 +181,12 @@ class LoweredProgram:
     def passes(self) -> Any:
         """The report of the passes (PassReport), which run when it is first asked for, as a module does."""
         if self._passes is None:
-            from xtrace.lowering.passes import pipeline
+            from xtrace.lowering.passes import bodies, pipeline
 
             target = pipeline.Target(self.platforms, self._inline)
             body = self._body
             if not all(self.kept):  # dead equations may read inputs that are not there
-                body = body.replace(eqns=live_eqns(body))
+                body = bodies.without_dead(body)
             self._passes = pipeline.run(body, self.name, target, self.pass_names)
         return self._passes
 

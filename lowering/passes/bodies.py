@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, live_eqns, no_effects
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, liveness, primitive_counts
 
 #: Primitive -> the parameters that hold programs as the user wrote them. The operators of reductions and windows are
 #: not among them: compilers recognise those by their form.
@@ -59,23 +59,54 @@ def with_params(eqn: JaxprEqn, params: dict[str, Any]) -> JaxprEqn:
     return JaxprEqn(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.position, eqn.effects, eqn.name_stack)
 
 
+def any_held(jaxpr: Jaxpr) -> bool:
+    """Whether some equation holds jaxprs."""
+    return any([p.holds_jaxprs for p in primitive_counts(jaxpr)])
+
+
+def count_of(jaxpr: Jaxpr, names: Container[str]) -> int:
+    """How many equations apply primitives of these names."""
+    return sum([n for p, n in primitive_counts(jaxpr).items() if p.name in names])
+
+
 def with_eqns(jaxpr: Jaxpr, eqns: list[JaxprEqn], outvars: Any = None) -> Jaxpr:
     """The jaxpr with other equations (and outputs), its inputs as they are."""
-    made = Jaxpr(
+    return Jaxpr(
         jaxpr.constvars, jaxpr.invars, jaxpr.outvars if outvars is None else outvars, eqns, jaxpr.effects,
         jaxpr.debug_info, jaxpr.consts,
     )  # fmt: skip
+
+
+def with_live_eqns(jaxpr: Jaxpr, eqns: list[JaxprEqn], read: set[Any], outvars: Any = None) -> Jaxpr:
+    """`with_eqns`, all of them live, with what they and the outputs read: lowering needn't find out again."""
+    made = with_eqns(jaxpr, eqns, outvars)
+    made.memo("live", lambda: (eqns, read))
     return made
+
+
+def changed_eqns(jaxpr: Jaxpr, eqns: list[JaxprEqn], outvars: Any = None) -> Jaxpr:
+    """`with_eqns`, where a pass has left no equation without readers that had some."""
+    kept, read = liveness(jaxpr)
+    if kept != jaxpr.eqns:  # equations compare by identity
+        return with_eqns(jaxpr, eqns, outvars)
+    return with_live_eqns(jaxpr, eqns, read, outvars)
 
 
 def without_dead(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr without equations that a rewriting has left without readers."""
-    return with_eqns(jaxpr, live_eqns(jaxpr))
+    return with_live_eqns(jaxpr, *liveness(jaxpr))
 
 
-def effects_of(eqns: list[JaxprEqn]) -> frozenset[Any]:
-    found = [e.effects for e in eqns if e.effects]
-    return no_effects.union(*found) if found else no_effects
-
-
-__all__ = ["BODIES", "INDEX", "KERNELS", "effects_of", "rewritten", "with_eqns", "with_params", "without_dead"]
+__all__ = [
+    "BODIES",
+    "INDEX",
+    "KERNELS",
+    "any_held",
+    "changed_eqns",
+    "count_of",
+    "rewritten",
+    "with_eqns",
+    "with_live_eqns",
+    "with_params",
+    "without_dead",
+]

@@ -6,6 +6,7 @@ lowered by rules that are not ours stay as they are.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal
@@ -17,7 +18,7 @@ from xtrace.lowering.passes.pipeline import Note, Target
 _APART = ("copy", "copy_p", "device_put", "optimization_barrier", "pure_callback", "remat2", "rng_uniform")
 
 #: Primitive -> whether its applications may be shared.
-_mergeable: dict[int, tuple[Primitive, bool]] = {}
+_mergeable: weakref.WeakKeyDictionary[Primitive, bool] = weakref.WeakKeyDictionary()
 
 
 def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
@@ -27,45 +28,53 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 
 def _merged(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
-    seen: dict[Any, JaxprEqn] = {}  # by operation and operands: parameters are only compared where these are equal
-    alike: dict[Any, JaxprEqn] = {}  # by all three
+    seen: dict[Any, JaxprEqn] = {}  # by operation and operands: the rest is only looked at where these are equal
+    alike: dict[Any, JaxprEqn] = {}  # by parameters too
     replaced: dict[Any, Any] = {}
     eqns: list[JaxprEqn] = []
     changed = False
-    known = _mergeable
+    held, none_of = bodies.any_held(jaxpr), replaced.keys().isdisjoint
+    first_of, append = seen.setdefault, eqns.append
     for eqn in jaxpr.eqns:
         primitive, invars = eqn.primitive, eqn.invars
-        if replaced and not replaced.keys().isdisjoint(invars):
+        if replaced and not none_of(invars):
             invars = [replaced.get(v, v) for v in invars]
             eqn = JaxprEqn(primitive, invars, eqn.outvars, eqn.params, eqn.position, eqn.effects, eqn.name_stack)
-        if primitive.holds_jaxprs:
+        if held and primitive.holds_jaxprs:
             made = bodies.rewritten(eqn, _body)
             if made is not eqn:
                 changed, eqn = True, made
-        found = known.get(id(primitive)) or _find_mergeable(primitive)
-        if not found[1] or eqn.effects:
-            eqns.append(eqn)
-            continue
-        key = (id(primitive), *map(id, invars))
-        first = seen.setdefault(key, eqn)
+        key = (primitive, *invars)
+        first = first_of(key, eqn)
         if first is not eqn:
-            try:
-                alike.setdefault((key, *_params_key(first.params)), first)
-                first = alike.setdefault((key, *_params_key(eqn.params)), eqn)
-            except TypeError:  # an unhashable parameter
-                eqns.append(eqn)
+            first = _first_alike(key, first, eqn, alike)
+            if first is not eqn:
+                changed = True
+                replaced.update(zip(eqn.outvars, first.outvars))
+                if notes is not None:
+                    notes.append(Note(primitive.name, eqn.position, "computed already"))
                 continue
-        if first is eqn or any([a.aval is not b.aval for a, b in zip(first.outvars, eqn.outvars)]):
-            eqns.append(eqn)
-            continue
-        changed = True
-        replaced.update(zip(eqn.outvars, first.outvars))
-        if notes is not None:
-            notes.append(Note(primitive.name, eqn.position, "computed already"))
+        append(eqn)
     if not changed:
         return jaxpr
     outvars = [v if type(v) is Literal else replaced.get(v, v) for v in jaxpr.outvars]
-    return bodies.with_eqns(jaxpr, eqns, outvars)
+    return bodies.changed_eqns(jaxpr, eqns, outvars)
+
+
+def _first_alike(key: Any, first: JaxprEqn, eqn: JaxprEqn, alike: dict[Any, JaxprEqn]) -> JaxprEqn:
+    """The first equation that computes the same as `eqn`, of the operation and operands `key` like `first`."""
+    primitive = eqn.primitive
+    mergeable = _mergeable.get(primitive)
+    if mergeable is None:
+        mergeable = _find_mergeable(primitive)
+    if not mergeable or eqn.effects or first.effects:
+        return eqn
+    try:
+        alike.setdefault((key, *_params_key(first.params)), first)
+        first = alike.setdefault((key, *_params_key(eqn.params)), eqn)
+    except TypeError:  # an unhashable parameter
+        return eqn
+    return eqn if any([a.aval is not b.aval for a, b in zip(first.outvars, eqn.outvars)]) else first
 
 
 def _params_key(params: dict[str, Any]) -> list[Any]:
@@ -80,13 +89,11 @@ def _params_key(params: dict[str, Any]) -> list[Any]:
     return values
 
 
-def _find_mergeable(primitive: Primitive) -> tuple[Primitive, bool]:
+def _find_mergeable(primitive: Primitive) -> bool:
     rules = [primitive.lower, *(primitive.lower_on or {}).values()]
     ours = all([getattr(r, "__module__", "").startswith("xtrace.lowering.") for r in rules if r is not None])
     name = primitive.name
-    pure = name not in _APART and "callback" not in name
-    # The primitive is kept with the answer: its id would else be another's some day.
-    found = _mergeable[id(primitive)] = (primitive, ours and pure)
+    found = _mergeable[primitive] = ours and name not in _APART and "callback" not in name
     return found
 
 

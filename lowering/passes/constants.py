@@ -9,10 +9,12 @@ polynomial's coefficients are one kernel's.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+from xtrace.core import source
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, literal
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, literal, primitive_counts
 from xtrace.lax.identities import optimization_barrier_p
 from xtrace.lax.joining import concatenate_p
 from xtrace.lax.shapes import broadcast_in_dim_p, squeeze_p
@@ -33,37 +35,43 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 def _hidden(jaxpr: Jaxpr, notes: list[Note] | None, written: frozenset[Any] = frozenset()) -> Jaxpr:
     """written: variables that stand for arrays written into the program."""
+    held = bodies.any_held(jaxpr)
+    values = written | _numbers(jaxpr)
+    if not held and not values:
+        return jaxpr
     #: Operation and line -> the numbers and the kernels they are in.
     groups: dict[Any, tuple[dict[Any, Any], set[int], list[tuple[int, int]]]] = {}
     changed: dict[int, JaxprEqn] = {}
     kernel = 0
+    kernels_of = {p for p in primitive_counts(jaxpr) if p.name in bodies.KERNELS}
+    none_of = values.isdisjoint
     for i, eqn in enumerate(jaxpr.eqns):
         primitive = eqn.primitive
-        if primitive.holds_jaxprs:
+        if held and primitive.holds_jaxprs:
             made = bodies.rewritten(eqn, _body)
             if made is not eqn:
                 changed[i] = made
-        if primitive.name in bodies.KERNELS:
+        if primitive in kernels_of:
             kernel += 1
-        elif primitive.elementwise or written:
-            for j, v in enumerate(eqn.invars):
-                if type(v) is Literal:
-                    if not (primitive.elementwise and len(eqn.invars) > 1 and v.aval.dtype.kind in "fc"):
-                        continue
-                elif v not in written:
-                    continue
-                key = (id(primitive), j, id(v.aval), id(eqn.outvars[0].aval), eqn.position)
-                group = groups.get(key)
-                if group is None:
-                    group = groups[key] = ({}, set(), [])
-                group[0][v] = v
-                group[1].add(kernel)
-                group[2].append((i, j))
-    hidden: dict[Any, Var] = {}
-    for values, kernels, places in groups.values():
-        if len(values) < FEWEST or len(kernels) < FEWEST:
             continue
-        for v in values:
+        invars = eqn.invars
+        if none_of(invars):
+            continue
+        for j, v in enumerate(invars):
+            if v not in values or type(v) is Literal and not (primitive.elementwise and len(invars) > 1):
+                continue
+            key = (primitive, j, v.aval, eqn.outvars[0].aval, _line(eqn.position))
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = ({}, set(), [])
+            group[0][v] = v
+            group[1].add(kernel)
+            group[2].append((i, j))
+    hidden: dict[Any, Var] = {}
+    for different, kernels, places in groups.values():
+        if len(different) < FEWEST or len(kernels) < FEWEST:
+            continue
+        for v in different:
             if v not in hidden:
                 hidden[v] = Var(v.aval)
         for i, j in places:
@@ -74,11 +82,25 @@ def _hidden(jaxpr: Jaxpr, notes: list[Note] | None, written: frozenset[Any] = fr
         if notes is not None:
             eqn = jaxpr.eqns[places[0][0]]
             reason = f"in {len(kernels)} kernels that would otherwise be alike"
-            notes.append(Note(f"{len(values)} constants of {eqn.primitive.name}", eqn.position, reason))
+            notes.append(Note(f"{len(different)} constants of {eqn.primitive.name}", eqn.position, reason))
     if not changed:
         return jaxpr
     eqns = [*_hiding(hidden), *[changed.get(i, eqn) for i, eqn in enumerate(jaxpr.eqns)]]
-    return bodies.with_eqns(jaxpr, eqns)
+    return bodies.changed_eqns(jaxpr, eqns)
+
+
+def _line(position: source.Position | None) -> Any:
+    """What is one for equations of one place: code objects are slow to hash."""
+    return position and (id(position[0]), position[1])
+
+
+def _numbers(jaxpr: Jaxpr) -> frozenset[Any]:
+    """The different floating-point numbers, or none of them where they or the kernels are too few."""
+    if bodies.count_of(jaxpr, bodies.KERNELS) < FEWEST - 1:
+        return frozenset()
+    read = set(itertools.chain.from_iterable([eqn.invars for eqn in jaxpr.eqns]))
+    found = [v for v in read if type(v) is Literal and v.aval.dtype.kind in "fc"]
+    return frozenset(found) if len(found) >= FEWEST else frozenset()
 
 
 def _hiding(hidden: dict[Any, Var]) -> list[JaxprEqn]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xtrace.core.effects import keep_alive
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, liveness
 from xtrace.lowering.passes import bodies
 from xtrace.lowering.passes.pipeline import Note, Target
 
@@ -15,6 +15,8 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 
 def _without_dead(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
+    if not bodies.any_held(jaxpr):
+        return _without_dead_equations(jaxpr, notes)
     live = {v for v in jaxpr.outvars if type(v) is not Literal}
     kept: list[JaxprEqn] = []
     changed = False
@@ -23,7 +25,7 @@ def _without_dead(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         if live.isdisjoint(outvars) and not (eqn.effects and keep_alive(eqn.effects)):
             changed = True
             if notes is not None:
-                notes.append(Note(f"{eqn.primitive.name}", eqn.position, "no result depends on it"))
+                notes.append(_note(eqn))
             continue
         primitive = eqn.primitive
         if primitive.holds_jaxprs:
@@ -38,12 +40,26 @@ def _without_dead(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
             if made is not eqn:
                 changed, eqn = True, made
         kept.append(eqn)
-        live.update([v for v in eqn.invars if type(v) is not Literal])
+        live.update(eqn.invars)
     if not changed:
         return jaxpr
     kept.reverse()
-    made_jaxpr = bodies.with_eqns(jaxpr, kept)
-    return made_jaxpr
+    return bodies.with_live_eqns(jaxpr, kept, live)
+
+
+def _without_dead_equations(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
+    """Where no equation holds a body that has dead code of its own; what is live has mostly been asked before."""
+    kept, read = liveness(jaxpr)
+    if len(kept) == len(jaxpr.eqns):
+        return jaxpr
+    if notes is not None:
+        live = set(map(id, kept))
+        notes += [_note(eqn) for eqn in reversed(jaxpr.eqns) if id(eqn) not in live]
+    return bodies.with_live_eqns(jaxpr, kept, read)
+
+
+def _note(eqn: JaxprEqn) -> Note:
+    return Note(eqn.primitive.name, eqn.position, "no result depends on it")
 
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:

@@ -12,10 +12,11 @@ where all that would save little (`_GAIN`) is left as it is: a kernel more has i
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Var, primitive_counts
 from xtrace.lax.identities import optimization_barrier_p
 from xtrace.lowering.passes import bodies
 from xtrace.lowering.passes.pipeline import Note, Target
@@ -55,6 +56,9 @@ _MANY = 20_000
 
 _SEVERAL: Any = object()
 
+#: Of a value that gets a barrier: the place of its equation, and how many operations would be fused into it.
+_Chosen = tuple[int, int]
+
 
 def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
     """The program with barriers on chosen values, in the bodies of loops and branches too."""
@@ -65,41 +69,43 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 def _separated(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
     eqns = jaxpr.eqns
     changed = False
-    if any([e.primitive.holds_jaxprs for e in eqns]):
+    if bodies.any_held(jaxpr):
         made = [bodies.rewritten(e, _body) if e.primitive.holds_jaxprs else e for e in eqns]
-        changed = any([a is not b for a, b in zip(made, eqns)])
+        changed = made != eqns  # equations compare by identity
         if changed:
             eqns = made
-    kinds = [_FUSIBLE.get(e.primitive.name) for e in eqns]
-    chosen, uses = _chosen(eqns, kinds, jaxpr.outvars)
-    if chosen and len(eqns) <= _MANY:
-        without, with_them = _fused_operations(eqns, kinds, uses, chosen)
-        if without < _GAIN * with_them:
-            chosen = {}
+    kind_of = {p: _FUSIBLE.get(p.name) for p in primitive_counts(jaxpr)}
+    kinds = [kind_of[e.primitive] for e in eqns]
+    chosen: dict[Var, _Chosen] = {}
+    if not _mostly_convolutions(jaxpr):
+        several, read, read_again = _several_kernels(eqns, kinds, jaxpr.outvars)
+        if several:
+            chosen = _chosen(eqns, kinds, several)
+        if chosen and len(eqns) <= _MANY:
+            without, with_them = _fused_operations(eqns, kinds, read, read_again, chosen)
+            if without < _GAIN * with_them:
+                chosen = {}
     if chosen:
-        return bodies.with_eqns(jaxpr, *_with_barriers(eqns, jaxpr.outvars, chosen, notes))
-    return bodies.with_eqns(jaxpr, eqns) if changed else jaxpr
+        return bodies.changed_eqns(jaxpr, _with_barriers(eqns, chosen, notes))
+    return bodies.changed_eqns(jaxpr, eqns) if changed else jaxpr
 
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.memo("fusion barriers", lambda: _separated(jaxpr, None))
 
 
-def _chosen(eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]) -> tuple[dict[Var, int], dict[Any, int]]:
-    """The values that get a barrier, each with the number of operations that would be fused into it; all reads."""
-    if _mostly_convolutions(eqns):
-        return {}, {}
-    several, uses = _several_kernels(eqns, kinds, outvars)
-    if not several:
-        return {}, uses
+def _chosen(eqns: list[JaxprEqn], kinds: list[int | None], several: set[Any]) -> dict[Var, _Chosen]:
+    """The values that get a barrier."""
     sizes: dict[Any, int] = {}
-    chosen: dict[Var, int] = {}
+    chosen: dict[Var, _Chosen] = {}
     size_of = sizes.get
-    for eqn, kind in zip(eqns, kinds):
+    for place, (eqn, kind) in enumerate(zip(eqns, kinds)):
         if kind is None:
             continue
         size = 1
-        for v in eqn.invars if len(eqn.invars) == 1 else {*eqn.invars}:
+        invars = eqn.invars
+        n = len(invars)
+        for v in invars if n < 2 or n == 2 and invars[0] is not invars[1] else {*invars}:
             size += size_of(v, 0)
         out = eqn.outvars[0]
         if out in several:
@@ -109,11 +115,12 @@ def _chosen(eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]) -
                 aval = out.aval
                 if aval.shape and isinstance(aval, ShapedArray) and not aval.extended and _is_wide(aval):
                     if size >= _CONE_OF_LARGE or aval.size * aval.dtype.itemsize < _LARGE:
-                        chosen[out] = size
+                        chosen[out] = place, size
                         size = 0
-        for v in eqn.outvars:
-            sizes[v] = size
-    return chosen, uses
+        sizes[out] = size
+        if len(eqn.outvars) > 1:
+            sizes.update(dict.fromkeys(eqn.outvars, size))
+    return chosen
 
 
 def _is_wide(aval: ShapedArray) -> bool:
@@ -121,104 +128,103 @@ def _is_wide(aval: ShapedArray) -> bool:
     return aval.dtype.itemsize >= 4 or aval.dtype.kind in "biu"
 
 
-def _mostly_convolutions(eqns: list[JaxprEqn]) -> bool:
+def _mostly_convolutions(jaxpr: Jaxpr) -> bool:
     """Convolutional nets don't gain: barriers in sixteen residual blocks cost 5 to 13 percent, compiled and run."""
-    names = [e.primitive.name for e in eqns]
-    return names.count("conv_general_dilated") > names.count("dot_general")
+    return bodies.count_of(jaxpr, ("conv_general_dilated",)) > bodies.count_of(jaxpr, ("dot_general",))
 
 
 def _several_kernels(
     eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]
-) -> tuple[set[Any], dict[Any, int]]:
-    """The values of fusible operations that are read at least twice, by at least two kernels; how often each is read.
+) -> tuple[set[Any], Container[Any], set[Any]]:
+    """The values of fusible operations that are read at least twice, by at least two kernels.
 
-    A kernel goes by its last value: of an operation that is not fused, a result, or an expensive value of several.
+    And what is read at all, and what is read at least twice. A kernel goes by its last value: of an operation that is
+    not fused, a result, or an expensive value of several.
     """
     kernel: dict[Any, Any] = {}
-    uses: dict[Any, int] = {}
-    results = {v for v in outvars if type(v) is not Literal}
+    results = set(outvars)
     several: set[Any] = set()
-    kernel_of, uses_of = kernel.get, uses.get
+    again: set[Any] = set()
+    kernel_of, read_again = kernel.get, again.add
     for eqn, kind in zip(reversed(eqns), reversed(kinds)):
-        out = eqn.outvars[0] if eqn.outvars else None
-        own = out
+        own = out = eqn.outvars[0] if eqn.outvars else None
         if kind is not None:
             own = kernel_of(out)
             if out in results:
                 own = out if own is None or own is out else _SEVERAL
-            if own is None:
+            elif own is None:
                 own = out
-            if own is _SEVERAL and uses_of(out, 0) >= 2:
+            if own is _SEVERAL and out in again:
                 several.add(out)
                 if kind == _IS_EXPENSIVE:
                     own = out
-        for v in eqn.invars if len(eqn.invars) == 1 else {*eqn.invars}:
-            if type(v) is Literal:
-                continue
-            uses[v] = uses_of(v, 0) + 1
-            found = kernel_of(v)
-            kernel[v] = own if found is None or found is own else _SEVERAL
-    return several, uses
+        invars = eqn.invars
+        n = len(invars)
+        for v in invars if n < 2 or n == 2 and invars[0] is not invars[1] else {*invars}:
+            found = kernel_of(v)  # of a literal too: to leave them out would cost more
+            if found is None:
+                kernel[v] = own
+            else:
+                read_again(v)
+                if found is not own:
+                    kernel[v] = _SEVERAL
+    return several, kernel, again
 
 
 def _fused_operations(
-    eqns: list[JaxprEqn], kinds: list[int | None], uses: dict[Any, int], chosen: dict[Var, int]
+    eqns: list[JaxprEqn],
+    kinds: list[int | None],
+    read: Container[Any],
+    read_again: set[Any],
+    chosen: dict[Var, _Chosen],
 ) -> tuple[int, int]:
     """How many operations all kernels have together, those counted several times that are fused into several.
 
     First as the program is, then with barriers on `chosen`. Sets of operations are bits of integers, which Python
     joins and counts fast.
     """
-    cones: dict[Any, int] = {}
-    with_barriers: dict[Any, int] = {}
-    cone_of, cone_with = cones.get, with_barriers.get
+    cones: dict[Any, tuple[int, int]] = {}  # what is fused into a value, without barriers and with them
+    cone_of = cones.get
     total = total_with = 0
     bit = 1
     for eqn, kind in zip(eqns, kinds):
         cone = cone_w = 0
         for v in eqn.invars:
-            cone |= cone_of(v, 0)
-            cone_w |= cone_with(v, 0)
+            found = cone_of(v)
+            if found is not None:
+                cone |= found[0]
+                cone_w |= found[1]
         if kind is not None:
             cone |= bit
             cone_w |= bit
             bit <<= 1
-            out = eqn.outvars[0]
-            reads = uses.get(out, 0)
-            if reads and (reads == 1 or kind != _IS_EXPENSIVE):
-                for v in eqn.outvars:
-                    cones[v] = cone
+            outvars = eqn.outvars
+            out = outvars[0]
+            if out in read and (kind != _IS_EXPENSIVE or out not in read_again):
                 if out in chosen:
                     total_with += cone_w.bit_count() + 1
-                else:
-                    for v in eqn.outvars:
-                        with_barriers[v] = cone_w
+                    cone_w = 0
+                cones[out] = cone, cone_w
+                if len(outvars) > 1:
+                    cones.update(dict.fromkeys(outvars, (cone, cone_w)))
                 continue
         total += cone.bit_count() + 1
         total_with += cone_w.bit_count() + 1
     return total, total_with
 
 
-def _with_barriers(
-    eqns: list[JaxprEqn], outvars: list[Any], chosen: dict[Var, int], notes: list[Note] | None
-) -> tuple[list[JaxprEqn], list[Any]]:
-    """The equations and outputs that read chosen values behind their barriers."""
-    behind: dict[Any, Var] = {}
+def _with_barriers(eqns: list[JaxprEqn], chosen: dict[Var, _Chosen], notes: list[Note] | None) -> list[JaxprEqn]:
+    """The equations with barriers: what computed a chosen value gives a new one, of which the barrier makes it."""
     made: list[JaxprEqn] = []
-    for eqn in eqns:
-        if behind and not behind.keys().isdisjoint(eqn.invars):
-            invars = [behind.get(v, v) for v in eqn.invars]
-            eqn = JaxprEqn(
-                eqn.primitive, invars, eqn.outvars, eqn.params, eqn.position, eqn.effects, eqn.name_stack
-            )  # fmt: skip
-        made.append(eqn)
-        out = eqn.outvars[0] if eqn.outvars else None
-        if out in chosen:
-            held = behind[out] = Var(out.aval)
-            made.append(
-                JaxprEqn(optimization_barrier_p, [out], [held], {}, eqn.position, name_stack=eqn.name_stack)
-            )  # fmt: skip
-            if notes is not None:
-                reason = f"several kernels read it, each of which would compute {chosen[out]} operations again"
-                notes.append(Note(f"{out.aval.str_short()} of {eqn.primitive.name}", eqn.position, reason))
-    return made, [behind.get(v, v) for v in outvars]
+    done = 0
+    for out, (place, size) in chosen.items():
+        eqn = eqns[place]
+        inner = Var(out.aval)
+        made += eqns[done:place]
+        made.append(JaxprEqn(eqn.primitive, eqn.invars, [inner], eqn.params, eqn.position, eqn.effects, eqn.name_stack))
+        made.append(JaxprEqn(optimization_barrier_p, [inner], [out], {}, eqn.position, name_stack=eqn.name_stack))
+        done = place + 1
+        if notes is not None:
+            reason = f"several kernels read it, each of which would compute {size} operations again"
+            notes.append(Note(f"{out.aval.str_short()} of {eqn.primitive.name}", eqn.position, reason))
+    return made + eqns[done:]

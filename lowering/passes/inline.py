@@ -31,7 +31,7 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 
 def _inlined(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
-    if not any([eqn.primitive.holds_jaxprs for eqn in jaxpr.eqns]):
+    if not bodies.any_held(jaxpr):
         return jaxpr
     counts: dict[int, int] = {}
     for eqn in jaxpr.eqns:

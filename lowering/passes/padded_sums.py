@@ -34,6 +34,8 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 
 def _concatenated(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
+    if bodies.count_of(jaxpr, ("pad",)) < FEWEST and not bodies.any_held(jaxpr):
+        return jaxpr
     sums: dict[Any, list[_Part]] = {}
     inner: set[Any] = set()  # sums that are terms of another sum and nothing else
     changed: dict[int, list[JaxprEqn]] = {}

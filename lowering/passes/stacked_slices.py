@@ -26,6 +26,8 @@ def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
 
 
 def _apart(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
+    if bodies.count_of(jaxpr, ("slice",)) < FEWEST and not bodies.any_held(jaxpr):
+        return jaxpr
     groups: dict[Any, tuple[list[int], set[int]]] = {}
     changed: dict[int, list[JaxprEqn]] = {}
     kernel = 0
@@ -60,7 +62,7 @@ def _apart(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
         eqns.append(JaxprEqn(optimization_barrier_p, numbers, list(starts.values()), {}))
     for i, eqn in enumerate(jaxpr.eqns):
         eqns += changed.get(i) or [eqn]
-    return bodies.with_eqns(jaxpr, eqns)
+    return bodies.changed_eqns(jaxpr, eqns)
 
 
 def _at_hidden_place(eqn: JaxprEqn, starts: dict[int, Var]) -> JaxprEqn:

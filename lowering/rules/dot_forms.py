@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.lax.dots import Dimensions, free_dimensions
 from xtrace.lowering.lower import Body
-from xtrace.lowering.rules.reductions import reduce
+from xtrace.lowering.rules.reductions import reduce_by
 
 
 class Product(NamedTuple):
@@ -31,7 +32,11 @@ class Product(NamedTuple):
     columns: int
 
 
-def product_of(lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, numbers: Dimensions) -> Product:
+@functools.lru_cache(maxsize=4096)
+def product_of(lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, numbers: Dimensions) -> Product | None:
+    """The product, or None where a size is not known."""
+    if any([type(n) is not int for n in (*lhs.shape, *rhs.shape)]):
+        return None
     (lc, rc), (lb, rb) = numbers
     lhs_free, rhs_free = free_dimensions(lhs.ndim, lc, lb), free_dimensions(rhs.ndim, rc, rb)
     return Product(
@@ -125,53 +130,79 @@ def _sum(ctx: Body, p: Product, lhs: Any, rhs: Any, attributes: dict[str, Any]) 
     wide = ShapedArray((*p.out.shape, *[p.lhs.shape[d] for d in p.numbers[0][0]]), dtype)
     operands = [_convert(ctx, x, aval, dtype) for x, aval in ((lhs, p.lhs), (rhs, p.rhs))]
     products = _multiply(ctx, operands, _places(p), wide)
-    summed, scalar = p.out.update(dtype=dtype), ShapedArray((), dtype)
-    (out,) = reduce(
-        ctx,
-        [products],
-        [ctx.constant(0, scalar)],
-        [wide],
-        range(p.out.ndim, wide.ndim),
-        [summed],
-        lambda body, arguments: [body.op("stablehlo.add", scalar, arguments)],
-    )
+    summed = p.out.update(dtype=dtype)
+    out = reduce_by(ctx, "add", products, wide, tuple(range(p.out.ndim, wide.ndim)), summed)
     return _convert(ctx, out, summed, p.out.dtype)
 
 
-def _ordered(ctx: Body, x: Any, aval: ShapedArray, order: list[int]) -> tuple[Any, ShapedArray]:
-    if order == list(range(aval.ndim)):
-        return x, aval
-    moved = aval.update(shape=tuple([aval.shape[d] for d in order]))
-    return ctx.op("stablehlo.transpose", moved, [x], {"permutation": ctx.mlir.i64_array(order)}), moved
+class _Side(NamedTuple):
+    """How an operand becomes a matrix, or one for every batch: its order if that changes, its shape if that does."""
+
+    order: tuple[int, ...] | None
+    moved: ShapedArray
+    flat: ShapedArray | None
 
 
-def _matrices(ctx: Body, p: Product, lhs: Any, rhs: Any, attributes: dict[str, Any]) -> Any:
-    """A product of two matrices, or of one pair for every batch: (batch,) rows by contracted by columns."""
-    (lc, rc), (lb, rb) = p.numbers
+@functools.lru_cache(maxsize=4096)
+def _as_matrices(
+    lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, numbers: Dimensions
+) -> tuple[_Side, _Side, Dimensions, ShapedArray]:
+    """Both sides, and the numbers and the type of the product of matrices."""
+    p = product_of(lhs, rhs, out, numbers)
+    assert p is not None
+    (lc, rc), (lb, rb) = numbers
     lead = (p.batch,) if lb else ()
     n = len(lead)
 
     # Each side keeps its free and contracted dimensions in the order in which they lie, and none of size one.
-    def side(x: Any, aval: ShapedArray, batch: Any, free: list[int], contract: Any, size: int) -> tuple[Any, int]:
+    def side(aval: ShapedArray, batch: Any, free: list[int], contract: Any, size: int) -> tuple[_Side, int]:
         first = bool(contract) and bool(free) and min(contract) < min(free)
-        order = [*batch, *contract, *free] if first else [*batch, *free, *contract]
-        x, aval = _ordered(ctx, x, aval, order)
+        order = (*batch, *contract, *free) if first else (*batch, *free, *contract)
+        moved = aval.update(shape=tuple([aval.shape[d] for d in order]))
         own = () if size == 1 else (size,)
         shape = (*lead, p.contracted, *own) if first else (*lead, *own, p.contracted)
-        if aval.shape != shape:
-            x = ctx.op("stablehlo.reshape", aval.update(shape=shape), [x])
-        return x, n if first else n + len(own)
+        return _Side(
+            None if order == tuple(range(aval.ndim)) else order,
+            moved,
+            None if moved.shape == shape else aval.update(shape=shape),
+        ), n if first else n + len(own)
 
-    lhs, left = side(lhs, p.lhs, lb, p.lhs_free, lc, p.rows)
-    rhs, right = side(rhs, p.rhs, rb, p.rhs_free, rc, p.columns)
-    batch = list(range(n))
-    numbers = ctx.mlir.parsed(
-        f"#stablehlo.dot<lhs_batching_dimensions = {batch}, rhs_batching_dimensions = {batch}, "
-        f"lhs_contracting_dimensions = [{left}], rhs_contracting_dimensions = [{right}]>"
+    left, left_place = side(lhs, lb, p.lhs_free, lc, p.rows)
+    right, right_place = side(rhs, rb, p.rhs_free, rc, p.columns)
+    batch = tuple(range(n))
+    flat = out.update(shape=(*lead, *[size for size in (p.rows, p.columns) if size != 1]))
+    return left, right, (((left_place,), (right_place,)), (batch, batch)), flat
+
+
+def _matrices(ctx: Body, p: Product, lhs: Any, rhs: Any, attributes: dict[str, Any]) -> Any:
+    """A product of two matrices, or of one pair for every batch: (batch,) rows by contracted by columns."""
+    *sides, numbers, flat = _as_matrices(p.lhs, p.rhs, p.out, p.numbers)
+    operands = []
+    for x, side in zip((lhs, rhs), sides):
+        if side.order is not None:
+            x = ctx.op("stablehlo.transpose", side.moved, [x], {"permutation": ctx.mlir.i64_array(side.order)})
+        operands.append(x if side.flat is None else ctx.op("stablehlo.reshape", side.flat, [x]))
+    out = ctx.op(
+        "stablehlo.dot_general", flat, operands, attributes | {"dot_dimension_numbers": dimension_numbers(ctx, numbers)}
     )
-    flat = p.out.update(shape=(*lead, *[size for size in (p.rows, p.columns) if size != 1]))
-    out = ctx.op("stablehlo.dot_general", flat, [lhs, rhs], attributes | {"dot_dimension_numbers": numbers})
     return out if flat.shape == p.out.shape else ctx.op("stablehlo.reshape", p.out, [out])
+
+
+def _integers(values: Any) -> str:
+    return f"[{', '.join(map(str, values))}]"
+
+
+def dimension_numbers(ctx: Body, numbers: Dimensions) -> Any:
+    """The attribute for ((contracting pair), (batch pair)); looked up by the numbers, since its text is long."""
+    key = ("dot", numbers)
+    found = ctx.mlir.attributes.get(key)
+    if found is None:
+        (lc, rc), (lb, rb) = numbers
+        found = ctx.mlir.attributes[key] = ctx.mlir.parsed(
+            f"#stablehlo.dot<lhs_batching_dimensions = {_integers(lb)}, rhs_batching_dimensions = {_integers(rb)}, "
+            f"lhs_contracting_dimensions = {_integers(lc)}, rhs_contracting_dimensions = {_integers(rc)}>"
+        )
+    return found
 
 
 Form = Callable[[Body, Product, Any, Any, dict[str, Any]], Any]

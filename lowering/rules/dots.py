@@ -29,10 +29,6 @@ def _cpu_algorithms() -> set[Any]:
     return {lowered_algorithm(DotAlgorithmPreset[name], None, None, None) for name in _ON_CPU if name != "DEFAULT"}
 
 
-def _integers(values: Any) -> str:
-    return f"[{', '.join(map(str, values))}]"
-
-
 def precision_config(ctx: Body, precision: Any) -> Any:
     """The attribute `precision_config` of a pair of Precision (None and algorithms: default)."""
     key = ("precision", precision if type(precision) is tuple else None)
@@ -83,48 +79,38 @@ def _dot_general(ctx: Body, eqn: Any, lhs: Any, rhs: Any) -> Any:
                 computed = out.update(dtype=dtypes.as_dtype(precision.accumulation_type))
         algorithm = _algorithm(ctx, eqn, lhs_aval.dtype, rhs_aval.dtype, computed.dtype)
     attributes = {
-        "dot_dimension_numbers": _dimension_numbers(ctx, params["dimension_numbers"]),
+        "dot_dimension_numbers": dot_forms.dimension_numbers(ctx, params["dimension_numbers"]),
         "precision_config": precision_config(ctx, precision),
     }
     if algorithm is not None:
         attributes["algorithm"] = algorithm
-    elif ctx.platforms == ("cpu",) and ctx.builder.num_partitions == 1 and computed.dtype.name in _FORMED:
+    elif ctx.platforms == ("cpu",) and ctx.builder.num_partitions == 1 and computed.dtype in _FORMED:
         return _formed(ctx, lhs, rhs, lhs_aval, rhs_aval, computed, params["dimension_numbers"], attributes)
     result = ctx.op("stablehlo.dot_general", computed, [lhs, rhs], attributes)
     return _cast(ctx, result, computed, out.dtype)[0]
 
 
 #: Dtypes of results that XLA's CPU backend computes with the same semantics in every form of a product.
-_FORMED = {
-    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
-}
+_FORMED = frozenset(
+    map(
+        dtypes.as_dtype,
+        (
+            *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+            *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+        ),
+    )
+)
 
 
 def _formed(
     ctx: Body, lhs: Any, rhs: Any, lhs_aval: Any, rhs_aval: Any, out: Any, numbers: Any, attributes: dict[str, Any]
 ) -> Any:
     """The product in the form that is best on CPU."""
-    form = "dot"
-    if lhs_aval.dtype.name in _FORMED and not any([type(n) is not int for n in (*lhs_aval.shape, *rhs_aval.shape)]):
-        product = dot_forms.product_of(lhs_aval, rhs_aval, out, numbers)
-        form = dot_forms.form_of(product)
-    if form == "dot":
+    product = dot_forms.product_of(lhs_aval, rhs_aval, out, numbers) if lhs_aval.dtype in _FORMED else None
+    form = "dot" if product is None else dot_forms.form_of(product)
+    if product is None or form == "dot":
         return ctx.op("stablehlo.dot_general", out, [lhs, rhs], attributes)
     return dot_forms.FORMS[form](ctx, product, lhs, rhs, attributes)
-
-
-def _dimension_numbers(ctx: Body, numbers: Any) -> Any:
-    """The attribute for ((contracting pair), (batch pair)); looked up by the numbers, since its text is long."""
-    key = ("dot", numbers)
-    found = ctx.mlir.attributes.get(key)
-    if found is None:
-        (lc, rc), (lb, rb) = numbers
-        found = ctx.mlir.attributes[key] = ctx.mlir.parsed(
-            f"#stablehlo.dot<lhs_batching_dimensions = {_integers(lb)}, rhs_batching_dimensions = {_integers(rb)}, "
-            f"lhs_contracting_dimensions = {_integers(lc)}, rhs_contracting_dimensions = {_integers(rc)}>"
-        )
-    return found
 
 
 def _is_float8(dtype: Any) -> bool:

@@ -102,7 +102,8 @@ def _with_accuracy(op: str) -> Any:
 
 
 for _primitive, _name in _WITH_ACCURACY.items():
-    _primitive.lower = _with_accuracy("stablehlo." + _name)
+    _primitive.lower_op = "stablehlo." + _name
+    _primitive.lower = _with_accuracy(_primitive.lower_op)
 
 
 def _circular(op: str, vanishing: str) -> Any:
@@ -322,7 +323,7 @@ def _polynomial(ctx: Body, eqn: Any, x: Any, *coeffs: Any) -> Any:
 
 el.sign_p.lower = _sign
 polynomials.polynomial_p.lower = _polynomial
-el.mul_p.lower = _mul
+el.mul_p.lower_op, el.mul_p.lower = "stablehlo.multiply", _mul
 el.square_p.lower = _square
 el.one_minus_square_p.lower = _one_minus_square
 el.asin_p.lower = _asin

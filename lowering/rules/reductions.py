@@ -23,40 +23,59 @@ def reduce(
     axes: Any,
     outs: Sequence[ShapedArray],
     fill: Callable[[Body, list[Any]], Sequence[Any]],
-) -> list[Any]:
-    """`stablehlo.reduce`. `fill` writes its reducer: from (accumulators, elements) to new accumulators."""
+) -> Any:
+    """`stablehlo.reduce`, the operation. `fill` writes its reducer: from (accumulators, elements) to accumulators."""
     operation = ctx.ops(
         "stablehlo.reduce", outs, [*operands, *initial], {"dimensions": ctx.mlir.i64_array(axes)}, regions=1
     )
     types = [ctx.mlir.tensor_type((), a.dtype) for a in avals]
     body, arguments = ctx.region(operation, 0, [*types, *types])
     body.return_(fill(body, arguments))
-    return list(operation.results)
+    return operation
 
 
-def _one_operation(primitive: Any, op: str, computation: Any, identity: Callable[[Any], Any]) -> None:
-    def rule(ctx: Body, eqn: Any, x: Any) -> Any:
-        aval, out = eqn.invars[0].aval, eqn.outvars[0].aval
-        scalar = ShapedArray((), aval.dtype)
+def reduce_by(ctx: Body, op: str, x: Any, aval: ShapedArray, axes: Any, out: ShapedArray) -> Any:
+    """A reduction by one operation, of one array: the first of a kind in a block is written, others are its copies."""
+    key = (op, aval, out, axes)
+    copied = ctx.copied(key, [x])
+    if copied is not None:
+        return copied.result
+    computation, identity = _OPERATIONS[op]
+    scalar = ShapedArray((), aval.dtype)
 
-        def fill(body: Body, arguments: list[Any]) -> Sequence[Any]:
-            if dtypes.is_complex(aval.dtype) and op in ("maximum", "minimum"):  # not one operation: by parts
-                return body.inline(computation.bind, [scalar, scalar], *arguments)
-            return [body.op("stablehlo." + op, scalar, arguments)]
+    def fill(body: Body, arguments: list[Any]) -> Sequence[Any]:
+        if dtypes.is_complex(aval.dtype) and op in ("maximum", "minimum"):  # not one operation: by parts
+            return body.inline(computation.bind, [scalar, scalar], *arguments)
+        return [body.op("stablehlo." + op, scalar, arguments)]
 
-        initial = ctx.constant(np.asarray(identity(aval.dtype)), scalar)
-        return reduce(ctx, [x], [initial], [aval], eqn.params["axes"], [out], fill)[0]
+    initial = ctx.constant(np.asarray(identity(aval.dtype)), scalar)
+    made = ctx.templates[key] = reduce(ctx, [x], [initial], [aval], axes, [out], fill)
+    return made.result
 
-    primitive.lower = rule
+
+#: Operation -> the primitive that applies it to two values, and its identity by dtype.
+_OPERATIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "add": (el.add_p, lambda dtype: 0),
+    "multiply": (el.mul_p, lambda dtype: 1),
+    "maximum": (el.max_p, reductions.lowest),
+    "minimum": (el.min_p, reductions.highest),
+    "and": (el.and_p, lambda dtype: True if dtypes.is_bool(dtype) else -1),
+    "or": (el.or_p, lambda dtype: 0),
+    "xor": (el.xor_p, lambda dtype: 0),
+}
 
 
-_one_operation(reductions.reduce_sum_p, "add", el.add_p, lambda dtype: 0)
-_one_operation(reductions.reduce_prod_p, "multiply", el.mul_p, lambda dtype: 1)
-_one_operation(reductions.reduce_max_p, "maximum", el.max_p, reductions.lowest)
-_one_operation(reductions.reduce_min_p, "minimum", el.min_p, reductions.highest)
-_one_operation(reductions.reduce_and_p, "and", el.and_p, lambda dtype: True if dtypes.is_bool(dtype) else -1)
-_one_operation(reductions.reduce_or_p, "or", el.or_p, lambda dtype: 0)
-_one_operation(reductions.reduce_xor_p, "xor", el.xor_p, lambda dtype: 0)
+def _one_operation(op: str) -> Any:
+    return lambda ctx, eqn, x: reduce_by(ctx, op, x, eqn.invars[0].aval, eqn.params["axes"], eqn.outvars[0].aval)
+
+
+reductions.reduce_sum_p.lower = _one_operation("add")
+reductions.reduce_prod_p.lower = _one_operation("multiply")
+reductions.reduce_max_p.lower = _one_operation("maximum")
+reductions.reduce_min_p.lower = _one_operation("minimum")
+reductions.reduce_and_p.lower = _one_operation("and")
+reductions.reduce_or_p.lower = _one_operation("or")
+reductions.reduce_xor_p.lower = _one_operation("xor")
 
 
 def _position_of(direction: str, identity: Callable[[Any], Any]) -> Any:
@@ -90,7 +109,7 @@ def _position_of(direction: str, identity: Callable[[Any], Any]) -> Any:
         # The start is a neutral value at the last position, so that any element ties with it and comes first.
         initial = [ctx.constant(np.asarray(identity(aval.dtype)), value), ctx.constant(aval.shape[axis] - 1, index)]
         outs = [out.update(dtype=aval.dtype), out]
-        return reduce(ctx, [x, positions], initial, [aval, index], (axis,), outs, fill)[1]
+        return reduce(ctx, [x, positions], initial, [aval, index], (axis,), outs, fill).results[1]
 
     return rule
 
@@ -104,9 +123,10 @@ def _reduce(ctx: Body, eqn: Any, *values: Any) -> Any:
     avals = [v.aval for v in eqn.invars[:n]]
     outs = [v.aval for v in eqn.outvars]
     jaxpr = eqn.params["jaxpr"]
-    return reduce(
+    made = reduce(
         ctx, values[:n], values[n:], avals, eqn.params["dimensions"], outs, lambda body, args: body.jaxpr(jaxpr, args)
     )
+    return list(made.results)
 
 
 reductions.reduce_p.lower = _reduce

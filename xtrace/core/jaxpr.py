@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -255,8 +256,9 @@ class Jaxpr:
     def with_inputs(self, constvars: Sequence[Var], invars: Sequence[Var], debug_info: DebugInfo) -> Jaxpr:
         """The same equations with other inputs (fewer, or in another order), without consts."""
         made = Jaxpr(constvars, invars, self.outvars, self.eqns, self.effects, debug_info)
-        if "live" in self._memo:
-            made._memo["live"] = self._memo["live"]
+        for key in ("live", "primitives"):
+            if key in self._memo:
+                made._memo[key] = self._memo[key]
         return made
 
     def with_consts(self, consts: Sequence[Any]) -> Jaxpr:
@@ -338,17 +340,22 @@ def subjaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
 
 def live_eqns(jaxpr: Jaxpr) -> list[JaxprEqn]:
     """The equations that the outputs depend on, or that have effects, in their order. Found once."""
-    return jaxpr.memo("live", lambda: _liveness(jaxpr))[0]
+    return liveness(jaxpr)[0]
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
     """For each invar, whether a live equation or an output reads it."""
-    live = jaxpr.memo("live", lambda: _liveness(jaxpr))[1]
+    live = liveness(jaxpr)[1]
     return [v in live for v in jaxpr.invars]
 
 
+def liveness(jaxpr: Jaxpr) -> tuple[list[JaxprEqn], set[Any]]:
+    """The live equations, and what they and the outputs read. Found once."""
+    return jaxpr.memo("live", lambda: _liveness(jaxpr))
+
+
 def _liveness(jaxpr: Jaxpr) -> tuple[list[JaxprEqn], set[Any]]:
-    """Live equations and variables: one backward walk."""
+    """One backward walk."""
     live: set[Any] = {v for v in jaxpr.outvars if type(v) is not Literal}
     kept = []
     for eqn in reversed(jaxpr.eqns):
@@ -357,11 +364,14 @@ def _liveness(jaxpr: Jaxpr) -> tuple[list[JaxprEqn], set[Any]]:
                 assert eqn.primitive.prune is not None
                 eqn = eqn.primitive.prune(eqn, [v in live for v in eqn.outvars])
             kept.append(eqn)
-            for v in eqn.invars:
-                if type(v) is not Literal:
-                    live.add(v)
+            live.update(eqn.invars)  # literals too: to leave them out would cost more
     kept.reverse()
     return kept, live
+
+
+def primitive_counts(jaxpr: Jaxpr) -> dict[Primitive, int]:
+    """The primitives that a jaxpr's equations apply, each with how often: what tells whether a walk is worth while."""
+    return jaxpr.memo("primitives", lambda: collections.Counter([eqn.primitive for eqn in jaxpr.eqns]))
 
 
 def count_names() -> Iterator[str]:
@@ -398,7 +408,9 @@ __all__ = [
     "is_scalar_literal",
     "literal",
     "live_eqns",
+    "liveness",
     "no_effects",
+    "primitive_counts",
     "subjaxprs",
     "used_inputs",
 ]

@@ -98,7 +98,7 @@ class Primitive:
     #: Whether dead code is removed from such an equation when its program is lowered, and not only on request.
     prunes_where_lowered: bool = False
     lower: Callable[..., Any] | None = None
-    #: Set where lowering is one operation without attributes, on operands of the result's shape.
+    #: Set where lowering without parameters is one operation without attributes, on operands of the result's shape.
     lower_op: str | None = None
     lower_on: dict[str, Callable[..., Any]] | None = None
     #: (avals, params) -> set of effects, for primitives that have any.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, live_eqns, subjaxprs
+from xtrace.core.jaxpr import Jaxpr, live_eqns, primitive_counts, subjaxprs
 from xtrace.core.primitive import Primitive
 from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.jvp import linear
@@ -48,6 +48,8 @@ def constraining_sharding(jaxpr: Jaxpr) -> Any:
 
 
 def _find_constraint(jaxpr: Jaxpr) -> Any:
+    if not any([p is sharding_constraint_p or p.holds_jaxprs for p in primitive_counts(jaxpr)]):
+        return None
     for eqn in live_eqns(jaxpr):
         if eqn.primitive is sharding_constraint_p:
             return eqn.params["sharding"]
