@@ -325,6 +325,13 @@ def _hash(self: Any) -> int:
 # Copies and exchange.
 
 
+def _format_in_memory(self: Any) -> Any:
+    """How the array lies: a Format, of its layout and its sharding."""
+    from xtrace.runtime import layouts
+
+    return layouts.format_of(self)
+
+
 def _copied(array: Any) -> Any:
     check_alive(array)
     (copy,) = jaxlib_api.copy_to_devices([array], [array._sharding], jaxlib_api.ArrayCopySemantics.ALWAYS_COPY)
@@ -433,6 +440,7 @@ _METHODS: dict[str, Any] = {
     "copy_to_host_async": _copy_to_host_async,
     "to_device": _to_device,
     "item": _item,
+    "format": property(_format_in_memory),
     "tolist": _tolist,
     "tobytes": _tobytes,
     "__array__": _array,

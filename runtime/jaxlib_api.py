@@ -313,6 +313,10 @@ def compile_only_devices(c_api: Any, topology: str, options: dict[str, Any]) -> 
     return list(_jax.get_c_api_topology(c_api, topology, options)._make_compile_only_devices())
 
 
+get_topology_for_devices = _jax.get_topology_for_devices
+DeviceTopology = _jax.DeviceTopology
+
+
 #: A callback as text to put into a program; it is called with the HloSharding that the partitioner chose.
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 register_custom_call_target = xc.register_custom_call_target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import logging
 import re
@@ -20,7 +21,7 @@ from xtrace.core.jaxpr import Jaxpr, used_inputs
 from xtrace.core.primitive import shaped
 from xtrace.core.pytree import dispatch_registry
 from xtrace.core.sharding_text import mesh_text
-from xtrace.runtime import array, backends, compiling, host_calls, jaxlib_api, shardings, spmd, transfers
+from xtrace.runtime import array, backends, compiling, host_calls, jaxlib_api, layouts, shardings, spmd, transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl, array_result_handler
 
 logger = logging.getLogger("xtrace.compiling")
@@ -41,6 +42,13 @@ class Placement(NamedTuple):
     arg_shardings: tuple[Any, ...] | None = None
     #: … and of each flat result, None where the compiler decides.
     out_shardings: tuple[Any, ...] | None = None
+    #: The layouts that jit was told of, of each flat argument and result: a Layout, AUTO or None.
+    arg_layouts: tuple[Any, ...] | None = None
+    out_layouts: tuple[Any, ...] | None = None
+
+    def of_values(self) -> dict[str, Any]:
+        """What a LoweredProgram is told of its arguments and results."""
+        return {name: getattr(self, name) for name in ("arg_shardings", "out_shardings", "arg_layouts", "out_layouts")}
 
     @property
     def platform(self) -> str:
@@ -105,6 +113,8 @@ class LoweredProgram:
         keep_unused: bool = False,
         arg_shardings: Sequence[Any] | None = None,
         out_shardings: Sequence[Any] | None = None,
+        arg_layouts: Sequence[Any] | None = None,
+        out_layouts: Sequence[Any] | None = None,
         inline_all: bool = False,
         passes: tuple[str, ...] = (),
     ) -> None:
@@ -144,6 +154,13 @@ class LoweredProgram:
             self._meshes, found = spmd.value_shardings([*kept, *outs], avals)
             attributes = [{} for _ in hidden] + found[: len(kept)]
             result_attributes = found[len(kept) :]
+        if arg_layouts or out_layouts:
+            ins = layouts.attributes(arg_layouts, self.in_avals)
+            ins = [{} for _ in hidden] + [a for a, k in zip(ins, self.kept) if k]
+            outs = layouts.attributes(out_layouts, self.out_avals)
+            attributes = [a | b for a, b in zip(attributes or [{}] * len(ins), ins)]
+            result_attributes = [a | b for a, b in zip(result_attributes or [{}] * len(outs), outs)]
+        self.has_layouts = bool(arg_layouts or out_layouts)
         self._attributes = (attributes, result_attributes)
         self._partitions = arg_shardings[0].num_devices if arg_shardings else 1
         self._devices = tuple(arg_shardings[0]._device_assignment) if arg_shardings else ()
@@ -284,6 +301,8 @@ class Executable:
         loaded: Any = None,
     ) -> None:
         start, lowering = time.perf_counter(), program.seconds
+        #: Whether the last call had to copy an argument into another layout, which C++ would not do.
+        self._copied = False
         self.program = program
         self.placement = placement
         devices = jaxlib_api.DeviceList(placement.devices)
@@ -326,6 +345,8 @@ class Executable:
         avals = [physical_aval(a) for a in program.out_avals]
         self.handlers = [array_result_handler(a, s, committed) for a, s in zip(avals, self.out_shardings)]
         self.const_args = [self._place(c, spmd.fitting(self.placement.sharding, shaped(c))) for c in program.const_args]
+        if program.has_layouts:
+            layouts.in_use = True
         execute = self._execute = self.loaded.execute_sharded
         if program.has_effects:
             ordered = program.ordered_effects
@@ -333,6 +354,16 @@ class Executable:
             self._run: Any = host_calls.EffectfulExecution(execute, ordered, awaited, self.placement)
         else:
             self._run = lambda arrays, handlers: execute(arrays).consume_with_handlers(handlers)
+
+    @functools.cached_property
+    def in_layouts(self) -> list[Any]:
+        """The runtime's layouts of the hidden and the kept arguments."""
+        return list(self.loaded.get_parameter_layouts()[len(self.program.ordered_effects) :])
+
+    @functools.cached_property
+    def out_layouts(self) -> list[Any]:
+        """The runtime's layouts of the results."""
+        return list(self.loaded.get_output_layouts()[len(self.program.ordered_effects) :])
 
     def _place(self, x: Any, sharding: Any) -> Any:
         """`x` as an array with this sharding."""
@@ -354,6 +385,11 @@ class Executable:
         placed = [self._place(a, s) for a, s in zip(args, self.in_shardings)]
         for a in placed:
             array.check_alive(a)
+        if layouts.in_use:
+            expected = self.in_layouts[len(self.const_args) :]
+            self._copied = any([x._pjrt_layout != layout for x, layout in zip(placed, expected)])
+            if self._copied:
+                placed = layouts.fitted(placed, expected)
         results = self._run([*self.const_args, *placed], self.handlers)
         if config.debug_nans.value or config.debug_infs.value:
             self._check_numbers(args, results)
@@ -394,7 +430,7 @@ class Executable:
 
         None where Python must make it.
         """
-        if self.program.has_effects or config.debug_nans.value or config.debug_infs.value:
+        if self.program.has_effects or self._copied or config.debug_nans.value or config.debug_infs.value:
             return None
         arrays, out_tree = dispatch_registry.flatten(result)
         out_avals = self.program.out_avals

@@ -27,6 +27,7 @@ ABSENT: dict[str, dict[str, str]] = {
         "primal_tangent_dtype": _IMPLEMENTATION,
         "source_mapper": "`xtrace dump-hlo` shows the lines that operations come from",
     },
+    "jax.experimental.layout": {"explicit_layout": "the types of arrays carry no layouts: formats say how they lie"},
     "jax.experimental.sparse": dict.fromkeys(
         (
             "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p bcoo_sort_indices_p "

@@ -7,14 +7,16 @@ from typing import Any
 from xtrace.core import pytree, pytree_prefixes
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
-from xtrace.runtime import transfers
+from xtrace.runtime import layouts, transfers
+from xtrace.runtime.layouts import Layout
 from xtrace.runtime.mesh import get_mesh
 from xtrace.runtime.partition_spec import PartitionSpec
 from xtrace.runtime.shardings import NamedSharding, Sharding
-from xtrace.transforms.placement import device_put_p, sharding_constraint_p
+from xtrace.transforms.placement import device_put_p, layout_constraint_p, sharding_constraint_p
 
 device_put_p.impl = lambda x, *, device: transfers.device_put(x, device)
 sharding_constraint_p.impl = lambda x, *, sharding: transfers.device_put(x, sharding)
+layout_constraint_p.impl = lambda x, *, layout: layouts.placed(transfers.device_put(x), layout)
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
@@ -47,7 +49,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     outs = []
     for leaf, place in zip(leaves, places):
         if isinstance(leaf, Tracer):
-            outs.append(device_put_p.bind(leaf, device=place))
+            sharding, layout = (place.sharding, place.layout) if isinstance(place, layouts.Format) else (place, None)
+            put = device_put_p.bind(leaf, device=sharding)
+            outs.append(put if layout in (None, layouts.AUTO) else layout_constraint_p.bind(put, layout=layout))
         else:
             outs.append(transfers.device_put(leaf, place))
     return tree.unflatten(outs)
@@ -111,6 +115,35 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 f"its sharding is for at least {len(sharding.spec)}: {sharding}"
             )
         outs.append(sharding_constraint_p.bind(leaf, sharding=sharding))
+    return tree.unflatten(outs)
+
+
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """Hold intermediate values of a program to layouts; outside of programs, copy arrays so.
+
+    Args:
+      x: an array, or a pytree of them.
+      layouts: a Layout, or a pytree prefix of `x` of them.
+
+    Returns:
+      The same values. Their cotangents are held to the same layouts.
+
+    Raises:
+      ValueError: something is no Layout, or a layout is of other axes than its array.
+
+    >>> import xtrace as xt
+    >>> from xtrace.experimental.layout import Layout
+    >>> f = xt.jit(lambda x: with_layout_constraint(2 * x, Layout((1, 0))))
+    >>> "LayoutConstraint" in f.lower(xt.numpy.ones((2, 3))).as_text()
+    True
+    """
+    leaves, tree = pytree.tree_flatten(x)
+    outs = []
+    for leaf, layout in zip(leaves, pytree_prefixes.flatten_prefix(layouts, tree, "with_layout_constraint's layouts")):
+        if not isinstance(layout, Layout):
+            raise ValueError(f"with_layout_constraint takes Layouts, such as Layout((1, 0)); got {layout!r}")
+        layout.check_compatible_aval(shaped(leaf).shape)
+        outs.append(layout_constraint_p.bind(leaf, layout=layout))
     return tree.unflatten(outs)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from xtrace.core.sharding_text import sharding_text
+from xtrace.lowering.layouts import layouts, row_major
 from xtrace.lowering.lower import Body
-from xtrace.transforms.placement import device_put_p, sharding_constraint_p
+from xtrace.transforms.placement import device_put_p, layout_constraint_p, sharding_constraint_p
 
 
 def _device_put(ctx: Body, eqn: Any, x: Any) -> Any:
@@ -26,3 +27,16 @@ def _sharding_constraint(ctx: Body, eqn: Any, x: Any) -> Any:
 
 
 sharding_constraint_p.lower = _sharding_constraint
+
+
+def _layout_constraint(ctx: Body, eqn: Any, x: Any) -> Any:
+    aval = eqn.outvars[0].aval
+    attributes = {
+        "call_target_name": ctx.mlir.string("LayoutConstraint"),
+        "operand_layouts": layouts(ctx.mlir, [row_major(aval)]),
+        "result_layouts": layouts(ctx.mlir, [eqn.params["layout"].major_to_minor[::-1]]),
+    }
+    return ctx.op("stablehlo.custom_call", aval, [x], attributes)
+
+
+layout_constraint_p.lower = _layout_constraint

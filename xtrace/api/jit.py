@@ -15,7 +15,7 @@ from xtrace.core.errors import UnexpectedTracerError
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.trace import Tracer, current
 from xtrace.lowering import passes as pass_table
-from xtrace.runtime import dispatch, jaxlib_api
+from xtrace.runtime import dispatch, jaxlib_api, layouts
 from xtrace.runtime.program import Executable, LoweredProgram, Placement, placement_of
 from xtrace.transforms import refs
 from xtrace.transforms.call import jit_p
@@ -335,8 +335,10 @@ class JitFunction:
         ins += [None] * (len(call.leaves) - len(ins))  # keyword arguments have none
         outs = _spread(options.out_shardings, program.out_tree, "out_shardings")
         outs += [None] * (len(program.jaxpr.outvars) - len(outs))  # last values of references
+        ins, arg_layouts = layouts.split(ins)
+        outs, out_layouts = layouts.split(outs)
         given = next((s for s in (*ins, *outs) if s is not None), options.device)
-        placement = placement_of(call.leaves, given)
+        placement = placement_of(call.leaves, given)._replace(arg_layouts=arg_layouts, out_layouts=out_layouts)
         if placement.arg_shardings is None:
             return placement
         ins = [own if s is None else s for own, s in zip(placement.arg_shardings, ins)]
@@ -376,8 +378,7 @@ class JitFunction:
             platforms,
             donated=self.donated(call),
             keep_unused=self.options.keep_unused,
-            arg_shardings=placement and placement.arg_shardings,
-            out_shardings=placement and placement.out_shardings,
+            **({} if placement is None else placement.of_values()),
             passes=self.passes(platforms),
         )
 

@@ -10,7 +10,7 @@ from xtrace.api.struct import ShapeDtypeStruct
 from xtrace.core import pytree, signature
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.trace import Tracer, current
-from xtrace.runtime import dispatch, jaxlib_api
+from xtrace.runtime import dispatch, jaxlib_api, layouts
 from xtrace.runtime.program import Executable, LoweredProgram, Placement
 
 if TYPE_CHECKING:
@@ -222,11 +222,17 @@ class Compiled(_Stage):
 
     @property
     def input_formats(self) -> Any:
-        return self.input_shardings
+        """(args, kwargs) with a Format at each leaf (None: the argument is not used)."""
+        executable = self._executable
+        found = iter(zip(executable.in_layouts[len(executable.const_args) :], executable.in_shardings))
+        kept = self._lowered.kept[: self.in_tree.num_leaves]
+        return self.in_tree.unflatten([_format(*next(found)) if k else None for k in kept])
 
     @property
     def output_formats(self) -> Any:
-        return self.output_shardings
+        executable = self._executable
+        found = [_format(*pair) for pair in zip(executable.out_layouts, executable.out_shardings)]
+        return self.out_tree.unflatten(found[: self.out_tree.num_leaves])
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Raises TypeError where the arguments are not of the types it was compiled for."""
@@ -339,6 +345,10 @@ def lower_call(function: JitFunction, *args: Any, lowering_platforms: Any = None
 def eval_shape_call(function: JitFunction, *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of the result, as ShapeDtypeStructs."""
     return trace_call(function, *args, **kwargs).out_info
+
+
+def _format(layout: Any, sharding: Any) -> layouts.Format:
+    return layouts.Format(layouts.Layout.from_pjrt_layout(layout), sharding)
 
 
 class _WrappedType(type):

@@ -10,7 +10,10 @@ _LAZY: dict[str, str] = {
     "io_callback": "xtrace.callbacks",
 }
 _MODULES = tuple(
-    "checkify compilation_cache jet mesh_utils multihost_utils ode pjit random serialize_executable sparse".split()
+    (
+        "checkify compilation_cache jet layout mesh_utils multihost_utils ode pjit random rnn serialize_executable "
+        "sparse topologies"
+    ).split()
 )
 
 

@@ -153,7 +153,7 @@ def logical_sharding(sharding: Any, aval: ShapedArray) -> Any:
 
 # Attributes and methods that the words answer for the keys.
 _OF_THE_WORDS = (
-    "committed", "_committed", "copy_to_host_async", "delete", "device", "devices", "is_deleted",
+    "committed", "_committed", "copy_to_host_async", "delete", "device", "devices", "format", "is_deleted",
     "is_fully_addressable", "is_fully_replicated", "on_device_size_in_bytes", "unsafe_buffer_pointer",
 )  # fmt: skip
 

@@ -42,6 +42,23 @@ linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.
 sharding_constraint_p.batch = _constraint_batch
 
 
+def _layout_aval(x: ShapedArray, *, layout: Any) -> ShapedArray:
+    layout.check_compatible_aval(x.shape)
+    return x
+
+
+def _layout_batch(axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any], *, layout: Any) -> Any:
+    """The mapped dimension comes first in memory: each element lies as asked."""
+    (dim,) = dims
+    order = [d + (d >= dim) for d in layout.major_to_minor]
+    return layout_constraint_p.bind(args[0], layout=layout.update(major_to_minor=(dim, *order))), dim
+
+
+layout_constraint_p = Primitive("layout_constraint", _layout_aval)
+linear(layout_constraint_p, lambda ct, x, *, layout: [layout_constraint_p.bind(ct, layout=layout)])
+layout_constraint_p.batch = _layout_batch
+
+
 def constraining_sharding(jaxpr: Jaxpr) -> Any:
     """A sharding that a value inside the jaxpr is held to, which says what devices the program runs on; or None."""
     return jaxpr.memo("constraining sharding", lambda: (_find_constraint(jaxpr),))[0]
