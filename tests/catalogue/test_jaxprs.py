@@ -7,9 +7,10 @@ from tests.catalogue.catalogue import Op, is_inexact, pick
 from tests.catalogue.checks import assert_close, function_of, leaves, x64
 from xtrace.core.check import check_jaxpr
 from xtrace.core.jaxpr import eval_jaxpr
+from xtrace.transforms.staging import StagingTrace
 
 
-def test_jaxpr(op: Op, sampling):
+def test_jaxpr(op: Op, sampling, monkeypatch):
     for sample in pick(sampling.seed, sampling.full, op, "jaxpr", op.all_samples(sampling.seed), 2):
         with x64(sample.needs_x64):
             fun, args = function_of(op, sample), sample.args
@@ -19,6 +20,19 @@ def test_jaxpr(op: Op, sampling):
             got = eval_jaxpr(jaxpr, jaxpr.consts, *leaves(args))
             assert_close(got, leaves(fun(*args)), f"jaxpr of {op.name}({sample.label}) evaluated", op.tolerance)
             _check_transformed(op, sample, fun)
+    _check_copied(fun, args, monkeypatch)
+
+
+def _check_copied(fun, args, monkeypatch) -> None:
+    """What was recorded once and is copied from then on (transforms.replay) is what the function records."""
+
+    def recorded() -> str:
+        return str(xt.make_jaxpr(lambda *args: fun(*args))(*args))  # a function traced before is not traced again
+
+    copied = {recorded() for _ in range(2)}
+    with monkeypatch.context() as patch:
+        patch.setattr(StagingTrace, "inline", lambda self, kept, fun, args, kwargs: fun(*args, **kwargs))
+        assert copied == {recorded()}
 
 
 test_jaxpr.check = "jaxpr"

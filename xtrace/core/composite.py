@@ -55,17 +55,19 @@ def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -
     if fun is None:
         return functools.partial(composite, static_argnames=static_argnames)
     run: Callable[..., Any] | None = None
+    kept: dict[Any, Any] = {}  # what staging traces know of it
 
     @functools.wraps(fun)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         nonlocal run
-        if current.trace is not None:
+        trace = current.trace
+        if trace is not None:
             if current.position is not None:
-                return fun(*args, **kwargs)
+                return trace.inline(kept, fun, args, kwargs)
             # All operations have the caller's line: it is searched once.
             current.position = source.here(2)
             try:
-                return fun(*args, **kwargs)
+                return trace.inline(kept, fun, args, kwargs)
             finally:
                 current.position = None
         if run is None:

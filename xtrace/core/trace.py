@@ -26,6 +26,8 @@ class _Current(threading.local):
     position: Any = None
     #: Names of the scopes that are open in the function being traced, joined by slashes (core.scopes).
     name_stack: str = ""
+    #: Whether a warning was given (core.warned) since this was last set to False.
+    warned: bool = False
 
 
 #: The current thread's trace. `current.trace` costs about 30 ns; reading it is the whole price of composability.
@@ -54,6 +56,15 @@ class Trace:
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Interpret one application of `primitive`."""
         raise NotImplementedError
+
+    def inline(
+        self, kept: dict[Any, Any], fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Call a function of the library that depends on nothing but its arguments' types, and the flags.
+
+        kept: what staging traces know of it (transforms.replay).
+        """
+        return fun(*args, **kwargs)
 
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
         """Interpret a call of a function with a custom forward derivative (see transforms.custom)."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, warned
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, scalar_of, shaped
 from xtrace.core.trace import Tracer, current
@@ -651,7 +650,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
         raise ValueError("convert_element_type needs a dtype to convert to, got None")
     new_dtype = dtypes.canonical_dtype(new_dtype)
     if dtypes.is_complex(dtypes.of_value(operand)[0]) and dtypes.kind(new_dtype) in "biuf":
-        warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, 2)
+        warned.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning)
     if current.trace is None and not hasattr(operand, "aval") and not hasattr(new_dtype, "of_scalar"):
         # The result is an array even where a scalar would do.
         return convert_element_type_p.bind(operand, new_dtype=new_dtype, weak_type=False, sharding=None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, warned
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax.custom_functions import custom_vjp
@@ -228,7 +227,7 @@ def scaled_dot_general(
     [[3.125, 3.125], [3.125, 3.125]]
     """
     if implementation is not None:
-        warnings.warn("implementation has no effect: there is one for all platforms", DeprecationWarning, stacklevel=2)
+        warned.warn("implementation has no effect: there is one for all platforms", DeprecationWarning)
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
     dtype = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import ml_dtypes
@@ -10,7 +9,7 @@ import numpy as np
 from ml_dtypes import finfo as finfo
 from ml_dtypes import iinfo as iinfo
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, warned
 from xtrace.core.dtypes import DType, ExtendedDtype
 from xtrace.runtime.array import Array as ndarray  # noqa: F401  (numpy's name for it)
 
@@ -146,27 +145,11 @@ def _wide(asked: DType, dtype: DType, function: str) -> DType:
     )
     if config.explicit_x64_dtypes.value != "warn":  # "allow" wants the wide type itself: never narrow it silently
         raise ValueError(f"Explicitly requested dtype {asked} in {function} is not available: {advice}")
-    warnings.warn(
+    warned.warn(
         f"Explicitly requested dtype {asked} in {function} is not available, and will be truncated to dtype {dtype}: "
         + advice,
-        UserWarning,
-        stacklevel=_stack_depth(),
     )
     return dtype
-
-
-def _stack_depth() -> int:
-    """How far up the user's line is, for warnings."""
-    import sys
-
-    from xtrace.core import source
-
-    depth, frame = 1, sys._getframe(1)
-    user = source.user_frame(frame)
-    while frame is not None and frame is not user:
-        depth += 1
-        frame = frame.f_back  # type: ignore[assignment]
-    return depth
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -7,13 +7,12 @@ starts of slices are operands of it, so that a loop over x[i] or x[i:i+3] compil
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, config, dtypes, source
+from xtrace.core import composite, config, dtypes, source, warned
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.lax import joining, scatters, shapes, slicing
@@ -249,12 +248,11 @@ def _check_cast(x: Any, y: Any) -> None:
     except dtypes.TypePromotionError:  # the promotion itself will say so
         return
     if promoted != new:
-        warnings.warn(
+        warned.warn(
             f"scatter inputs have incompatible types: cannot safely cast value from dtype={old} to dtype={new} with "
             f"jax_numpy_dtype_promotion={config.numpy_dtype_promotion.value}. In future JAX releases this will result "
             f"in an error. Cast the value yourself, e.g. y.astype({str(new)!r}).",
             FutureWarning,
-            stacklevel=4,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, warned
 from xtrace.core.composite import composite
 from xtrace.lax import shapes
 from xtrace.numpy.arguments import (
@@ -680,12 +680,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
         out = lax.ne(x, old.type(0))
     else:
         if dtypes.kind(old) == "c" and dtypes.kind(new) != "c":
-            import warnings
-
-            warnings.warn(
+            warned.warn(
                 "Casting complex values to real discards the imaginary part; take .real if that is meant.",
                 np.exceptions.ComplexWarning,
-                stacklevel=2,
             )
             x = lax.real(x)
         out = lax.convert_element_type(x, new)

@@ -6,12 +6,11 @@ kept as a plan.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, warned
 from xtrace.core.primitive import aval_of, check_int_range, shaped
 from xtrace.core.trace import Tracer
 from xtrace.lax import shapes
@@ -80,7 +79,7 @@ def check_rank_promotion(name: str, found: list[tuple[int, ...]]) -> None:
     )
     if mode == "raise":
         raise ValueError(message)
-    warnings.warn(message, stacklevel=4)
+    warned.warn(message)
 
 
 def check_broadcast(name: str, found: list[tuple[int, ...]]) -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import functools
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, config, dtypes, source
+from xtrace.core import composite, config, dtypes, source, warned
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import current
 from xtrace.lax import random_bits
 from xtrace.random.key_array import PRNGKeyArray
-from xtrace.runtime.jaxlib_api import ArrayImpl, trace_context
-from xtrace.transforms import replay
-from xtrace.transforms.staging import StagedTracer, StagingTrace
+from xtrace.runtime.jaxlib_api import ArrayImpl
 
 # -- keys ------------------------------------------------------------------------------------------------------------
 
@@ -85,7 +82,7 @@ def _object_to_raw(name: str) -> None:
     )
     if _legacy.value == "error":
         raise ValueError(message)
-    warnings.warn(message, stacklevel=3)
+    warned.warn(message)
 
 
 def as_key(name: str, key: Any) -> tuple[Any, bool]:
@@ -112,23 +109,23 @@ class Sampler:
     plain arrays; inside it inlines, and what it inlined is kept, to be copied at the next call of the same types.
     """
 
-    __slots__ = ("fun", "run", "static", "stretches", "__wrapped__", "__name__")
+    __slots__ = ("fun", "run", "static", "kept", "__wrapped__", "__name__")
 
     def __init__(self, fun: Callable[..., Any], static: Sequence[str]) -> None:
         self.fun = self.__wrapped__ = fun
         self.__name__ = fun.__name__
         self.static = (*static, "impl")
         self.run: Callable[..., Any] | None = None
-        self.stretches: dict[Any, replay.Stretch] = {}
+        self.kept: dict[Any, Any] = {}
 
     def __call__(self, name: str, key: Any, *args: Any, **static: Any) -> Any:
         if current.trace is not None:
             if current.position is not None:
-                return self.inline(as_key(name, key)[0], args, static)
+                return current.trace.inline(self.kept, self.fun, (as_key(name, key)[0], *args), static)
             # All operations have the caller's line: it is searched once.
             current.position = source.here(2)
             try:
-                return self.inline(as_key(name, key)[0], args, static)
+                return current.trace.inline(self.kept, self.fun, (as_key(name, key)[0], *args), static)
             finally:
                 current.position = None
         words, impl, _ = words_of(name, key)
@@ -136,34 +133,6 @@ class Sampler:
         if run is None:
             run = self.run = self.compile()
         return run(words, *args, impl=impl, **static)
-
-    def inline(self, key: Any, args: tuple[Any, ...], static: dict[str, Any]) -> Any:
-        """The call under a trace."""
-        trace = current.trace
-        if type(trace) is not StagingTrace or type(key) is not StagedTracer or key._trace is not trace:
-            return self.fun(key, *args, **static)
-        inputs = [key._var]
-        described: list[Any] = [key.aval]
-        for x in args:
-            if type(x) is StagedTracer and x._trace is trace:
-                inputs.append(x._var)
-                described.append(x.aval)
-            elif type(x) is float or type(x) is int:
-                described.append((type(x), x or repr(x)))  # -0.0 is not 0.0
-            else:
-                return self.fun(key, *args, **static)
-        sort = (*described, *static.values(), trace_context())
-        kept = self.stretches.get(sort)
-        if kept is not None:
-            return kept.record(trace, inputs, current.position)
-        start = len(trace.eqns)
-        out = self.fun(key, *args, **static)
-        found = replay.stretch(trace, start, inputs, out)
-        if found is not None:
-            if len(self.stretches) > 1024:
-                self.stretches.clear()
-            self.stretches[sort] = found
-        return out
 
     def compile(self) -> Callable[..., Any]:
         fun = self.fun
@@ -248,7 +217,7 @@ def _checked(name: str, dtype: Any, kinds: str, what: str, error: type[Exception
         if config.explicit_x64_dtypes.value != "warn":
             asked = dtypes.as_dtype(dtype)
             raise ValueError(f"Explicitly requested dtype {asked} in {name} is not available: 64-bit types are off")
-        warnings.warn(warning, stacklevel=4)
+        warned.warn(warning)
     return got
 
 

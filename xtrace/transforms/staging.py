@@ -22,6 +22,7 @@ from xtrace.core.jaxpr import (
 )
 from xtrace.core.primitive import Primitive, aval_of
 from xtrace.core.trace import Trace, Tracer, current, use_trace
+from xtrace.transforms import replay
 
 T = TypeVar("T")
 
@@ -57,6 +58,8 @@ class StagingTrace(Trace):
         "eqns", "debug_info", "invars", "constvars", "consts", "const_vars_by_id", "alive", "effects",
         "ref_cells", "refs_in_rules",
     )  # fmt: skip
+
+    tracer = StagedTracer
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo) -> None:
         self.parent = parent
@@ -167,6 +170,19 @@ class StagingTrace(Trace):
         tracer.aval = out
         tracer._var = var
         return tracer
+
+    def named(self, var: Var) -> StagedTracer:
+        """The tracer of a variable of an equation that was recorded."""
+        tracer = _new(StagedTracer)
+        tracer._trace = self
+        tracer.aval = var.aval
+        tracer._var = var
+        return tracer
+
+    def inline(
+        self, kept: dict[Any, Any], fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return replay.inline(self, kept, fun, args, kwargs)
 
     def process_custom_jvp(self, call: Any, args: tuple[Any, ...]) -> Any:
         return call.stage(args)

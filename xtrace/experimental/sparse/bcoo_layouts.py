@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from xtrace import lax
 from xtrace import numpy as xnp
 from xtrace.api.batching import vmap
+from xtrace.core import warned
 from xtrace.experimental.sparse.bcoo_array import (
     BCOO,
     _bcoo_set_nse,
@@ -111,11 +111,10 @@ def _check_layout(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | N
                     "'warn' or None."
                 )
             if on_inefficient == "warn":
-                warnings.warn(
+                warned.warn(
                     f"{message} To disable this warning, set the on_inefficient argument of bcoo_update_layout to "
                     "None.",
                     SparseEfficiencyWarning,
-                    stacklevel=3,
                 )
 
 

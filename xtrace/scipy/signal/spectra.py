@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, warned
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import fft, promotion
@@ -184,7 +183,7 @@ def spectra(
     if noverlap >= nperseg:
         raise ValueError(f"{name}: noverlap must be less than nperseg, got {noverlap=} and {nperseg=}.")
     if onesided and (dtypes.is_complex(aval.dtype) or dtypes.is_complex(shaped(win).dtype)):
-        warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=3)
+        warned.warn("Input data is complex, switching to return_onesided=False")
         onesided = False
     plan = Plan(nperseg, noverlap, nfft, detrend, bool(onesided), scaling, axis, mode, boundary, bool(padded))
     return _spectra(x, rest[0] if rest else None, win, fs, plan)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xtrace.core import warned
 from xtrace.core.primitive import shaped
 
 #: Windows that are sums of cosines: their coefficients.
@@ -71,11 +72,7 @@ def segment_window(window: Any, nperseg: int | None, length: int) -> tuple[Any, 
     if isinstance(window, (str, tuple)):
         size = length if nperseg is None else nperseg
         if size > length:
-            import warnings
-
-            warnings.warn(
-                f"nperseg={size} is greater than the signal's {length} samples, using nperseg={length}", stacklevel=4
-            )
+            warned.warn(f"nperseg={size} is greater than the signal's {length} samples, using nperseg={length}")
             size = length
         return named(window, size), size
     shape = shaped(window).shape
