@@ -20,6 +20,7 @@ from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import ordered_effects
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, live_eqns, subjaxprs
 from xtrace.core.primitive import Primitive
+from xtrace.core.scopes import metadata_of
 from xtrace.core.sharding_text import mesh_name, mesh_text
 from xtrace.lowering.mlir_context import MLIRContext, mlir_context
 
@@ -280,6 +281,9 @@ class Body:
                 code, offset = position
                 key = (primitive, eqn.name_stack, id(code), offset)
             self.loc = loc = locations.get(key) or mlir.equation_location(key, position)
+            if type(eqn.name_stack) is not str:
+                self._annotated_equation(eqn, env, extended)
+                continue
             op_name = primitive.lower_op
             if op_name is None or eqn.params:
                 self._equation(eqn, env, extended)
@@ -326,6 +330,31 @@ class Body:
         if found is None:
             found = env[v] = self.constant(v.val, v.aval)
         return found
+
+    def _annotated_equation(self, eqn: JaxprEqn, env: dict[Var | Literal, ir.Value], extended: bool) -> None:
+        """The same, with the attributes that the equation's scope has for the compiler on all that it appends."""
+        templates, self.templates = self.templates, {}  # what is copied from later is not annotated
+        self._equation(eqn, env, extended)
+        self.templates = templates
+        operands = [env[v] for v in eqn.invars if type(v) is not Literal]
+        reached = [env[v] for v in eqn.outvars]
+        while reached:
+            value = reached.pop()
+            made = value.owner
+            if value not in operands and self.annotate(made, metadata_of(eqn.name_stack)):
+                reached += made.operands
+
+    def annotate(self, operation: Any, metadata: Sequence[tuple[str, str]]) -> bool:
+        """Give an operation attributes for the compiler, in front of which its own go; whether it is not done."""
+        if isinstance(operation, ir.Block) or not metadata or operation.name == "stablehlo.constant":
+            return False
+        attributes, key = operation.attributes, "mhlo.frontend_attributes"
+        own = {a.name: a.attr for a in attributes[key]} if key in attributes else {}
+        texts = {k: ir.StringAttr.get(v, self.mlir.context) for k, v in metadata}
+        if own.keys() >= texts.keys():
+            return False
+        attributes[key] = ir.DictAttr.get({**texts, **own}, self.mlir.context)
+        return True
 
     def _widened(self, v: Var | Literal, env: dict[Any, ir.Value], to: ShapedArray) -> ir.Value:
         """An operand of an elementwise operation, as an array of the shape of its result, which `env` keeps."""

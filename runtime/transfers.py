@@ -10,6 +10,7 @@ import numpy as np
 from xtrace.core import avals, config, dtypes, guards, pytree, pytree_prefixes
 from xtrace.runtime import array as array_module
 from xtrace.runtime import backends, jaxlib_api, layouts, mesh, shardings
+from xtrace.runtime.memory import Space, in_space
 from xtrace.runtime.partition_spec import PartitionSpec
 
 ArrayImpl = jaxlib_api.ArrayImpl
@@ -198,6 +199,9 @@ def put_leaf(x: Any, where: Any, donate: bool = False, may_alias: bool | None = 
       TypeError: `x` is no array and no number.
     """
     kind = type(x)
+    if type(where) is Space:
+        there = put_leaf(x, None, donate, may_alias)
+        return put_leaf(there, in_space(there.sharding, where), donate, may_alias)
     if type(where) is layouts.Format:
         return layouts.placed(put_leaf(x, where.sharding, donate, may_alias), where.layout)
     if kind is ArrayImpl:
@@ -246,7 +250,7 @@ def resolve_place(place: Any) -> Any:
     Raises:
       ValueError: `place` is no place.
     """
-    if place is None or isinstance(place, (Device, Sharding, layouts.Format)):
+    if place is None or isinstance(place, (Device, Sharding, layouts.Format, Space)):
         return place
     if isinstance(place, PartitionSpec):
         current = mesh.get_mesh()

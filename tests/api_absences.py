@@ -14,7 +14,6 @@ ABSENT: dict[str, dict[str, str]] = {
     "jax": {
         "distributed": _PROCESSES,
         "example_libraries": "examples for other libraries, which JAX advises against",
-        "memory": "kinds of memory are named by strings",
         "pmap": _SHARDED,
         "shard_map": _SHARDED,
         "smap": _SHARDED,

@@ -135,6 +135,7 @@ _MODULES = (
     "lax",
     "lib",
     "lowering",
+    "memory",
     "monitoring",
     "nn",
     "numpy",

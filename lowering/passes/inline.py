@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, literal
+from xtrace.core.scopes import nested
 from xtrace.lax.identities import optimization_barrier_p
 from xtrace.lax.shapes import convert_element_type_p
 from xtrace.lowering.passes import bodies
@@ -91,7 +92,7 @@ def _scope(eqn: JaxprEqn) -> str:
     if eqn.primitive.name != "jit":
         return eqn.name_stack
     own = f"jit({eqn.params['name']})"
-    return f"{eqn.name_stack}/{own}" if eqn.name_stack else own
+    return nested(eqn.name_stack, own)
 
 
 def _held_apart(eqn: JaxprEqn, eqns: list[JaxprEqn]) -> list[Any]:
@@ -121,7 +122,7 @@ def write_out(jaxpr: Jaxpr, operands: Any, eqns: list[JaxprEqn], scope: str) -> 
             value[old] = new
         stack = eqn.name_stack
         if scope:
-            stack = f"{scope}/{stack}" if stack else scope
+            stack = nested(scope, stack)
         eqns.append(JaxprEqn(eqn.primitive, invars, outvars, eqn.params, eqn.position, eqn.effects, stack))
     return [read(v, v) for v in jaxpr.outvars]
 

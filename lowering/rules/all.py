@@ -1,6 +1,7 @@
 """Importing this module registers every lowering rule."""
 
 from xtrace.lowering.rules import (
+    annotated,
     approximate_top_k,
     call,
     callbacks,
@@ -40,6 +41,7 @@ from xtrace.lowering.rules import (
 )
 
 __all__ = [
+    "annotated",
     "approximate_top_k",
     "call",
     "callbacks",

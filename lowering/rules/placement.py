@@ -9,9 +9,20 @@ from xtrace.lowering.layouts import layouts, row_major
 from xtrace.lowering.lower import Body
 from xtrace.transforms.placement import device_put_p, layout_constraint_p, sharding_constraint_p
 
+#: Memory space -> what XLA calls it.
+_MEMORIES = {"Device": "device", "Host": "pinned_host"}
+
 
 def _device_put(ctx: Body, eqn: Any, x: Any) -> Any:
-    return x  # one program runs on one set of devices: there is nothing to move inside it
+    placement = _MEMORIES.get(getattr(eqn.params["device"], "name", ""))
+    if placement is None:
+        return x  # one program runs on one set of devices: there is nothing to move inside it
+    attributes = {
+        "call_target_name": ctx.mlir.string("annotate_device_placement"),
+        "has_side_effect": ctx.mlir.parsed("true"),
+        "mhlo.frontend_attributes": ctx.mlir.parsed(f'{{_xla_buffer_placement = "{placement}"}}'),
+    }
+    return ctx.op("stablehlo.custom_call", eqn.outvars[0].aval, [x], attributes)
 
 
 device_put_p.lower = _device_put

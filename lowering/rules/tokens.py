@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from xtrace.core.avals import abstract_token
 from xtrace.lax.tokens import after_all_p, create_token_p
 from xtrace.lowering.lower import Body
 
 
 def _create(ctx: Body, eqn: Any) -> Any:
-    return ctx.op("stablehlo.create_token", abstract_token, [])
+    return ctx.op("stablehlo.create_token", ctx.mlir.token, [])
 
 
 def _join(ctx: Body, eqn: Any, *tokens: Any) -> Any:
-    return ctx.op("stablehlo.after_all", abstract_token, list(tokens))
+    return ctx.op("stablehlo.after_all", ctx.mlir.token, list(tokens))
 
 
 create_token_p.lower = _create

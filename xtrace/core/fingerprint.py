@@ -20,6 +20,7 @@ from xtrace.core import dtypes
 from xtrace.core.avals import AbstractToken, ShapedArray
 from xtrace.core.jaxpr import Jaxpr, Literal
 from xtrace.core.primitive import Primitive
+from xtrace.core.scopes import metadata_of
 
 _OURS = "xtrace."
 
@@ -64,6 +65,8 @@ class _Encoder:
             numbers[v] = len(numbers)
         parts.append(f"jaxpr {len(jaxpr.constvars)} {len(jaxpr.invars)} {' '.join([_aval(v.aval) for v in inputs])}")
         for eqn in jaxpr.eqns:
+            if type(eqn.name_stack) is not str:
+                parts.append(f"metadata {metadata_of(eqn.name_stack)}")
             name = self.primitives.get(id(eqn.primitive))
             if name is None:
                 name = self.primitives[id(eqn.primitive)] = _primitive_name(eqn.primitive)

@@ -14,6 +14,7 @@ from xtrace.core import dtypes, source
 from xtrace.core.avals import AbstractValue, ShapedArray
 from xtrace.core.effects import keep_alive
 from xtrace.core.primitive import Primitive
+from xtrace.core.scopes import nested
 from xtrace.core.trace import current
 
 Effect = Any
@@ -312,8 +313,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
             values = [v.operand if type(v) is Literal else env[v] for v in eqn.invars]
             if eqn.position is not None:
                 current.position = eqn.position  # what is recorded for this equation belongs to its line
-            if eqn.name_stack:
-                current.name_stack = f"{scopes}/{eqn.name_stack}" if scopes else eqn.name_stack
+            if eqn.name_stack or type(eqn.name_stack) is not str:
+                current.name_stack = nested(scopes, eqn.name_stack) if scopes else eqn.name_stack
             else:
                 current.name_stack = scopes
             out = eqn.primitive.bind(*values, **eqn.params)

@@ -10,6 +10,35 @@ from typing import Any
 from xtrace.core.trace import current
 
 
+class AnnotatedScope(str):
+    """A name stack whose operations carry attributes for the compiler, `metadata`: pairs of strings."""
+
+    metadata: tuple[tuple[str, str], ...]
+
+    def __new__(cls, names: str, metadata: tuple[tuple[str, str], ...]) -> AnnotatedScope:
+        made = super().__new__(cls, names)
+        made.metadata = metadata
+        return made
+
+
+def metadata_of(scope: str) -> tuple[tuple[str, str], ...]:
+    """What a name stack says to the compiler: nothing, unless it is annotated."""
+    return () if type(scope) is str else scope.metadata  # type: ignore[attr-defined]
+
+
+def nested(outer: str, inner: str) -> str:
+    """The name stack of a scope in another; where both say something of one key, the inner one is right."""
+    names = f"{outer}/{inner}" if outer and inner else outer or inner
+    if type(outer) is str and type(inner) is str:
+        return names
+    return AnnotatedScope(names, tuple(sorted({**dict(metadata_of(outer)), **dict(metadata_of(inner))}.items())))
+
+
+def outermost(scope: str) -> str:
+    """The name stack with which a function called in `scope` begins: its names are its own."""
+    return "" if type(scope) is str else AnnotatedScope("", metadata_of(scope))
+
+
 class named_scope(contextlib.ContextDecorator):
     """Name the operations done in a `with` block, or in a decorated function; scopes nest.
 
@@ -39,7 +68,7 @@ class named_scope(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         outer = current.name_stack
         self._outer.append(outer)
-        current.name_stack = f"{outer}/{self.name}" if outer else self.name
+        current.name_stack = nested(outer, self.name)
 
     def __exit__(self, *exc: object) -> None:
         current.name_stack = self._outer.pop()

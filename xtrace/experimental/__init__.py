@@ -11,8 +11,8 @@ _LAZY: dict[str, str] = {
 }
 _MODULES = tuple(
     (
-        "checkify compilation_cache jet layout mesh_utils multihost_utils ode pjit random rnn serialize_executable "
-        "sparse topologies"
+        "checkify compilation_cache compute_on jet layout mesh_utils multihost_utils ode pjit random rnn "
+        "scheduling_groups serialize_executable sparse topologies xla_metadata"
     ).split()
 )
 

@@ -58,7 +58,11 @@ def create_token(_: Any = None) -> Any:
     Example:
       >>> import xtrace as xt
       >>> print(xt.make_jaxpr(lambda: xt.lax.after_all(xt.lax.create_token(), xt.lax.create_token()))())
-      { lambda ; . let a:Tok = create_token; b:Tok = create_token; c:Tok = after_all a b in (c,) }
+      { lambda ; . let
+          a:Tok = create_token
+          b:Tok = create_token
+          c:Tok = after_all a b
+        in (c,) }
     """
     return create_token_p.bind()
 
@@ -77,8 +81,8 @@ def after_all(*operands: Any) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> token = xt.lax.after_all(xt.lax.create_token())
-      >>> type(token.block_until_ready()).__name__
-      'Token'
+      >>> token = xt.lax.after_all(xt.lax.create_token()).block_until_ready()
+      >>> xt.typeof(token)
+      AbstractToken()
     """
     return after_all_p.bind(*operands)

@@ -1,8 +1,8 @@
-"""The `jit` primitive: a call of a jaxpr that stays a call, lowered once however often it is called."""
+"""Calls of jaxprs that stay calls, lowered once however often they are made: the `jit` primitive and its like."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,26 +26,6 @@ from xtrace.transforms.saving import split_calling_eqn
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 
-def _jit_avals(*avals: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
-    return jaxpr.out_avals
-
-
-jit_p = Primitive("jit", _jit_avals)
-jit_p.multiple_results = True
-jit_p.holds_jaxprs = True
-jit_p.prints_as_call = True
-jit_p.effects = lambda avals, params: params["jaxpr"].effects
-
-
-def _jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) -> Any:
-    nonzeros = tuple([type(t) is not Zero for t in tangents])
-    derivative, consts, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
-    results = jit_p.bind(*consts, *primals, *[t for t in tangents if type(t) is not Zero], jaxpr=derivative, name=name)
-    n = len(jaxpr.outvars)
-    outs, rest = results[:n], iter(results[n:])
-    return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, out_nonzeros)]
-
-
 def _forwarding(primal: Jaxpr, num_residuals: int) -> tuple[Jaxpr, list[tuple[int, int]]]:
     """The primal half of a split without residuals that it needn't return, and where each residual is then.
 
@@ -67,66 +47,86 @@ def _forwarding(primal: Jaxpr, num_residuals: int) -> tuple[Jaxpr, list[tuple[in
     return primal, sources
 
 
-def _forward(split: LinearizedJaxpr, args: Sequence[Any], name: str) -> tuple[list[Any], list[Any]]:
-    """Run the primal half of a split: its outputs, and the residuals."""
-    n = split.num_residuals
-    primal, sources = split.primal.memo(("forwarding", n), lambda: _forwarding(split.primal, n))
-    # NumPy arrays can be written to before the backward pass: residuals must not be theirs.
-    operands = [*split.consts, *[as_array(a) if type(a) is np.ndarray else a for a in args]]
-    results = jit_p.bind(*operands, jaxpr=primal, name=name)
-    places = operands, results
-    return results[: len(split.primal.outvars) - n], [places[of][i] for of, i in sources]
+def call_primitive(
+    name: str, of_tangents: Callable[[dict[str, Any]], dict[str, Any]] = lambda params: params
+) -> Primitive:
+    """A primitive that calls its parameter `jaxpr`, with all its rules: they call what they make of it the same way.
+
+    Args:
+      name: of the primitive.
+      of_tangents: the other parameters of calls that compute tangents and cotangents alone, from those of the call.
+    """
+    call_p = Primitive(name, lambda *avals, jaxpr, **params: jaxpr.out_avals)
+
+    def jvp(primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+        nonzeros = tuple([type(t) is not Zero for t in tangents])
+        derivative, consts, out_nonzeros = jvp_jaxpr(jaxpr, nonzeros)
+        given = [t for t in tangents if type(t) is not Zero]
+        results = call_p.bind(*consts, *primals, *given, jaxpr=derivative, **params)
+        n = len(jaxpr.outvars)
+        outs, rest = results[:n], iter(results[n:])
+        return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, out_nonzeros)]
+
+    def forward(split: LinearizedJaxpr, args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+        """Run the primal half of a split: its outputs, and the residuals."""
+        n = split.num_residuals
+        primal, sources = split.primal.memo(("forwarding", n), lambda: _forwarding(split.primal, n))
+        # NumPy arrays can be written to before the backward pass: residuals must not be theirs.
+        operands = [*split.consts, *[as_array(a) if type(a) is np.ndarray else a for a in args]]
+        results = call_p.bind(*operands, jaxpr=primal, **params)
+        places = operands, results
+        return results[: len(split.primal.outvars) - n], [places[of][i] for of, i in sources]
+
+    def linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+        nonzeros = tuple([type(t) is not Zero for t in tangents])
+        split = linearize_jaxpr(jaxpr, nonzeros)
+        outs, residuals = forward(split, primals, params)
+        if not any(split.out_nonzeros):
+            return outs, [zero_tangent(o) for o in outs]
+        inputs = [t for t in tangents if type(t) is not Zero]
+        rest = iter(tape.record(call_p, (*residuals, *inputs), dict(of_tangents(params), jaxpr=split.tangent)))
+        return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, split.out_nonzeros)]
+
+    def on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        linear = tuple([tape.owns(a) for a in args])
+        split = split_linear_jaxpr(jaxpr, linear)
+        if is_linear_as_it_is([split]):
+            return tape.record(call_p, args, dict(params, jaxpr=jaxpr))
+        with use_trace(tape.parent):
+            known, residuals = forward(split, [a for a in args if not tape.owns(a)], params)
+        inputs = [a for a in args if tape.owns(a)]
+        outs: Any = ()
+        if any(split.out_nonzeros):
+            outs = tape.record(call_p, (*residuals, *inputs), dict(of_tangents(params), jaxpr=split.tangent))
+        it, rest = iter(known), iter(outs)
+        return [next(rest) if lin else next(it) for lin in split.out_nonzeros]
+
+    def transpose(cts: list[Any], *args: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+        linear = tuple([type(a) is UndefinedPrimal for a in args])
+        ct_nonzeros = tuple([type(c) is not Zero for c in cts])
+        transposed, consts, arrives, log_tree, written = transpose_jaxpr(jaxpr, linear, ct_nonzeros, threads_refs=True)
+        known = [a for a in args if type(a) is not UndefinedPrimal]
+        given = [c for c in cts if type(c) is not Zero]
+        outs = call_p.bind(*refs.resolved(consts), *known, *given, jaxpr=transposed, **params)
+        results = iter(refs.call_results(written, outs))
+        gives = iter(arrives)
+        out = [(next(results) if next(gives) else None) if lin else None for lin in linear]
+        logs.log_results(log_tree, results)
+        return out
+
+    def batch(axis: Any, args: list[Any], dims: list[int | None], *, jaxpr: Jaxpr, **params: Any) -> Any:
+        batched, consts, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
+        return call_p.bind(*consts, *args, jaxpr=batched, **params), out_dims
+
+    call_p.multiple_results = True
+    call_p.holds_jaxprs = True
+    call_p.prints_as_call = True
+    call_p.effects = lambda avals, params: params["jaxpr"].effects
+    call_p.jvp, call_p.linearize, call_p.on_tape = jvp, linearize, on_tape
+    call_p.transpose, call_p.batch = transpose, batch
+    call_p.split_saved, call_p.prune = split_calling_eqn, prune_calling_eqn
+    return call_p
 
 
-def _linearize(tape: Tape, primals: list[Any], tangents: list[Any], *, jaxpr: Jaxpr, name: str) -> Any:
-    nonzeros = tuple([type(t) is not Zero for t in tangents])
-    split = linearize_jaxpr(jaxpr, nonzeros)
-    outs, residuals = _forward(split, primals, name)
-    if not any(split.out_nonzeros):
-        return outs, [zero_tangent(o) for o in outs]
-    inputs = [t for t in tangents if type(t) is not Zero]
-    rest = iter(tape.record(jit_p, (*residuals, *inputs), dict(jaxpr=split.tangent, name=name)))
-    return outs, [next(rest) if nz else zero_tangent(o) for o, nz in zip(outs, split.out_nonzeros)]
-
-
-def _on_tape(tape: Tape, args: tuple[Any, ...], *, jaxpr: Jaxpr, name: str) -> list[Any]:
-    linear = tuple([tape.owns(a) for a in args])
-    split = split_linear_jaxpr(jaxpr, linear)
-    if is_linear_as_it_is([split]):
-        return tape.record(jit_p, args, dict(jaxpr=jaxpr, name=name))
-    with use_trace(tape.parent):
-        known, residuals = _forward(split, [a for a in args if not tape.owns(a)], name)
-    inputs = [a for a in args if tape.owns(a)]
-    outs: Any = ()
-    if any(split.out_nonzeros):
-        outs = tape.record(jit_p, (*residuals, *inputs), dict(jaxpr=split.tangent, name=name))
-    it, rest = iter(known), iter(outs)
-    return [next(rest) if lin else next(it) for lin in split.out_nonzeros]
-
-
-def _transpose(cts: list[Any], *args: Any, jaxpr: Jaxpr, name: str) -> list[Any]:
-    linear = tuple([type(a) is UndefinedPrimal for a in args])
-    ct_nonzeros = tuple([type(c) is not Zero for c in cts])
-    transposed, consts, arrives, log_tree, written = transpose_jaxpr(jaxpr, linear, ct_nonzeros, threads_refs=True)
-    known = [a for a in args if type(a) is not UndefinedPrimal]
-    given = [c for c in cts if type(c) is not Zero]
-    outs = jit_p.bind(*refs.resolved(consts), *known, *given, jaxpr=transposed, name=name)
-    results = iter(refs.call_results(written, outs))
-    gives = iter(arrives)
-    out = [(next(results) if next(gives) else None) if lin else None for lin in linear]
-    logs.log_results(log_tree, results)
-    return out
-
-
-def _batch(axis: Any, args: list[Any], dims: list[int | None], *, jaxpr: Jaxpr, name: str) -> Any:
-    batched, consts, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
-    return jit_p.bind(*consts, *args, jaxpr=batched, name=name), out_dims
-
-
-jit_p.jvp = _jvp
-jit_p.linearize = _linearize
-jit_p.on_tape = _on_tape
-jit_p.transpose = _transpose
-jit_p.batch = _batch
-jit_p.split_saved = split_calling_eqn
-jit_p.prune = prune_calling_eqn
+#: A call of what `jit` traced. Its other parameter is `name`.
+jit_p = call_primitive("jit")

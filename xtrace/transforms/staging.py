@@ -21,6 +21,7 @@ from xtrace.core.jaxpr import (
     no_effects,
 )
 from xtrace.core.primitive import Primitive, aval_of
+from xtrace.core.scopes import outermost
 from xtrace.core.trace import Trace, Tracer, current, use_trace
 from xtrace.transforms import replay
 
@@ -265,7 +266,7 @@ def trace_to_jaxpr(
     trace = StagingTrace(current.trace, debug_info or DebugInfo())
     args = [trace.new_arg(aval) for aval in avals]
     position, current.position = current.position, None  # the function's lines are its own, and so are its scopes
-    scopes, current.name_stack = current.name_stack, ""
+    scopes, current.name_stack = current.name_stack, outermost(current.name_stack)
     with use_trace(trace), rarer_collections():
         try:
             outs = fun(*args)
