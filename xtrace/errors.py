@@ -1,6 +1,7 @@
 """Error classes (jax.errors)."""
 
 from xtrace.core.errors import (
+    ArgumentError,
     ConcretizationTypeError,
     InconclusiveDimensionOperation,
     JAXIndexError,
@@ -9,6 +10,7 @@ from xtrace.core.errors import (
     JAXTypeError,
     KeyReuseError,
     NonConcreteBooleanIndexError,
+    StaticArgumentError,
     TraceLimitError,
     TracerArrayConversionError,
     TracerBoolConversionError,
@@ -17,6 +19,7 @@ from xtrace.core.errors import (
 )
 
 __all__ = [
+    "ArgumentError",
     "ConcretizationTypeError",
     "InconclusiveDimensionOperation",
     "JAXIndexError",
@@ -25,6 +28,7 @@ __all__ = [
     "JaxprTypeError",
     "KeyReuseError",
     "NonConcreteBooleanIndexError",
+    "StaticArgumentError",
     "TraceLimitError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import dots, shapes
@@ -204,7 +204,7 @@ def scale_and_translate(
         raise ValueError(
             "Nearest neighbor resampling is not currently supported for scale_and_translate. Use resize, or 'linear'."
         )
-    dims = tuple([shapes.canonical_axis(d, len(shape)) for d in spatial_dims])
+    dims = tuple([shapes.canonical_axis(d, len(shape)) for d in statics.integers(spatial_dims, "spatial_dims")])
     return _scale_and_translate(
         image, scale, translation, shape=shape, dims=dims, method=method, antialias=bool(antialias), precision=precision
     )

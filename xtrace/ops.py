@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import xtrace.numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.errors import ConcretizationTypeError
 from xtrace.core.trace import Tracer
 from xtrace.placement import device_put
@@ -49,7 +48,7 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
         raise ConcretizationTypeError(
             num_segments, f"{name}() `num_segments` argument: it is a shape, so it must be known while tracing."
         )
-    count = operator.index(num_segments)
+    count = statics.integer(num_segments, "num_segments")
     if count < 0:
         raise ValueError(f"num_segments must be non-negative: {name} got {count}")
     return count
@@ -91,7 +90,7 @@ def _reduce(
     else:
         if ids.ndim != 1:
             raise ValueError(f"{name} with bucket_size needs 1-D segment_ids, got shape {ids.shape}")
-        if bucket_size < 1:
+        if statics.integer(bucket_size, "bucket_size") < 1:
             raise ValueError(f"{name}: bucket_size must be positive, got {bucket_size}")
         size = ids.shape[0]
         buckets = np.arange(size, dtype=np.int32) // bucket_size

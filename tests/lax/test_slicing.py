@@ -126,7 +126,7 @@ def test_narrow_and_traced_starts() -> None:
         (lambda: lax.squeeze(X, (0,)), ValueError,
          "cannot select an axis to squeeze out which has size not equal to one, got shape=(2, 3, 4) and "
          "dimensions=(0,)"),
-        (lambda: lax.squeeze(X, (5,)), ValueError, "axis 5 is out of bounds for array of dimension 3"),
+        (lambda: lax.squeeze(X, (5,)), ValueError, "squeeze: axis 5 is out of bounds for array of dimension 3"),
         (lambda: lax.expand_dims(X, (0, 0)), ValueError, "repeated axis in lax.expand_dims: (0, 0)"),
         (lambda: lax.rev(X, (0, 0)), TypeError, "rev dimensions must be unique, got (0, 0)."),
         (lambda: lax.rev(X, (5,)), TypeError,
@@ -155,7 +155,7 @@ def test_narrow_and_traced_starts() -> None:
         (lambda: lax.reshape(X, (5,)), TypeError,
          "cannot reshape array of shape (2, 3, 4) (size 24) into shape (5,) (size 5)"),
         (lambda: lax.split(X, (1, 1), 1), ValueError,
-         "Sum of sizes 2 must be equal to dimension 1 of the operand shape [2, 3, 4]"),
+         "split: Sum of sizes 2 must be equal to dimension 1 of the operand shape [2, 3, 4]"),
         (lambda: lax.collapse(X, 1, 0), ValueError, "Invalid dimension range passed to collapse: (2, 3, 4)[1:0]"),
         (lambda: lax.broadcast_shapes((2, 3), (4,)), ValueError,
          "Incompatible shapes for broadcasting: shapes=[(2, 3), (4,)]"),

@@ -139,7 +139,11 @@ MESSAGES = [
         ValueError,
         "Zero-dimensional arrays cannot be concatenated. numpy.stack gives them an axis.",
     ),
-    (lambda: xnp.concatenate([X, X], axis=3), ValueError, "axis 3 is out of bounds for array of dimension 2"),
+    (
+        lambda: xnp.concatenate([X, X], axis=3),
+        ValueError,
+        "concatenate: axis 3 is out of bounds for array of dimension 2",
+    ),
     (
         lambda: xnp.concatenate([X, [1, 2]]),
         TypeError,
@@ -177,7 +181,7 @@ MESSAGES = [
         ValueError,
         "split needs split points in increasing order, got (2, 1)",
     ),
-    (lambda: xnp.dsplit(X, 1), ValueError, "axis 2 is out of bounds for array of dimension 2"),
+    (lambda: xnp.dsplit(X, 1), ValueError, "dsplit: axis 2 is out of bounds for array of dimension 2"),
     (lambda: xnp.tile(X, -1), ValueError, "tile can't repeat a negative number of times, got reps=(-1,)"),
     (lambda: xnp.repeat(X, -1), ValueError, "repeats may not contain negative values, got -1"),
     (lambda: xnp.repeat(X, 2.5), TypeError, "repeats must be integers, got dtype float32"),

@@ -188,7 +188,7 @@ MESSAGES = [
     (
         lambda: xnp.reshape(X, (3, 2.0)),
         TypeError,
-        "Shapes must be 1D sequences of concrete values of integer type, got (3, 2.0).",
+        "reshape: Shapes must be 1D sequences of concrete values of integer type, got (3, 2.0).",
     ),
     (lambda: xnp.reshape(X, (-2, -3)), TypeError, "reshape new_sizes must all be positive, got (-2, -3)."),
     (
@@ -202,8 +202,8 @@ MESSAGES = [
         "reshape requires ndarray or scalar arguments, got <class 'list'> at position 0. "
         "Convert it with numpy.asarray(...).",
     ),
-    (lambda: xnp.swapaxes(X, 0, 3), ValueError, "axis 3 is out of bounds for array of dimension 2"),
-    (lambda: xnp.swapaxes(X, 0, 3), IndexError, "axis 3 is out of bounds for array of dimension 2"),
+    (lambda: xnp.swapaxes(X, 0, 3), ValueError, "swapaxes: axis 3 is out of bounds for array of dimension 2"),
+    (lambda: xnp.swapaxes(X, 0, 3), IndexError, "swapaxes: axis 3 is out of bounds for array of dimension 2"),
     (lambda: xnp.moveaxis(X, (0, 1), 0), ValueError, "Inconsistent number of elements: 2 vs 1"),
     (
         lambda: xnp.moveaxis(X, (0, 0), (0, 1)),
@@ -227,7 +227,7 @@ MESSAGES = [
         ValueError,
         "cannot select an axis to squeeze out which has size not equal to one, got shape=(2, 3) and dimensions=(0,)",
     ),
-    (lambda: xnp.expand_dims(X, 7), ValueError, "axis 7 is out of bounds for array of dimension 3"),
+    (lambda: xnp.expand_dims(X, 7), ValueError, "expand_dims: axis 7 is out of bounds for array of dimension 3"),
     (
         lambda: xnp.broadcast_to(X, (2, 4)),
         ValueError,
@@ -241,7 +241,7 @@ MESSAGES = [
     (
         lambda: xnp.broadcast_arrays(X, np.ones(4)),
         ValueError,
-        "Incompatible shapes for broadcasting: shapes=[(2, 3), (4,)]",
+        "broadcast_arrays: Incompatible shapes for broadcasting: shapes=[(2, 3), (4,)]",
     ),
     (
         lambda: xnp.rot90(X[0]),

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from xtrace.core import source
+from xtrace.core import source, statics
 from xtrace.core.trace import current
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +41,13 @@ def _hashable_options(
         bound = inspect.signature(fun).bind(*args, **kwargs)
     except TypeError:
         return None
+    for name in static_argnames:
+        value = bound.arguments.get(name)
+        if type(value) is not list:
+            try:
+                hash(value)
+            except TypeError:
+                statics.refuse(name, value, "an option that can be hashed (a number, a string, a tuple)")
     lists = [n for n in static_argnames if type(bound.arguments.get(n)) is list]
     for name in lists:
         bound.arguments[name] = tuple(bound.arguments[name])

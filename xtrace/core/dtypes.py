@@ -7,7 +7,7 @@ The lattice is JAX's documented one: Python scalars are weak (`i*`, `f*`, `c*`) 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
@@ -157,13 +157,37 @@ def as_dtype(spec: Any) -> DType:
             return found
     dtype = getattr(spec, "dtype", None)
     if isinstance(dtype, (np.dtype, ExtendedDtype)):  # jnp.float32 and friends carry their dtype
+        if hasattr(spec, "aval") or isinstance(spec, np.ndarray):
+            _refuse(spec, " An array is no dtype: write x.dtype.")
         return dtype
-    return np.dtype(spec)
+    try:
+        return np.dtype(spec)
+    except TypeError:
+        pass
+    _refuse(spec)
+
+
+def _told(message: str) -> str:
+    from xtrace.core import statics  # only on the way to an error
+
+    return statics.told(message)
+
+
+def _refuse(spec: Any, advice: str = "") -> NoReturn:
+    from xtrace.core import errors, statics  # only on the way to an error
+
+    raise errors.ArgumentError(
+        f"{statics.asked()} takes a dtype, such as 'float32' or numpy.float32; got {statics.shown(spec)}, "
+        f"which is not one.{advice}"
+    )
 
 
 def canonical_dtype(spec: Any) -> DType:
     """`as_dtype`, then `canonicalize`."""
-    return canonicalize(as_dtype(spec))
+    dtype = as_dtype(spec)
+    if dtype.kind in "OSUMmT":
+        _refuse(spec, " Arrays hold numbers and booleans.")
+    return canonicalize(dtype)
 
 
 def is_extended(dtype: DType) -> bool:
@@ -363,7 +387,7 @@ _NARROW = frozenset([_BY_NAME[name] for name in (*_NARROW_INTS, *_NARROW_FLOATS)
 
 def _node(dtype: DType, weak: bool) -> Any:
     if dtype not in _ABOVE:
-        raise TypePromotionError(f"dtype {dtype} takes no part in promotion: it mixes with nothing but itself")
+        raise TypePromotionError(_told(f"dtype {dtype} takes no part in promotion: it mixes with nothing but itself"))
     return _WEAK_NODE[kind(dtype)] if weak else dtype
 
 
@@ -413,12 +437,12 @@ def of_value(x: Any) -> tuple[DType, bool]:
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:
         return of_value(convert())
-    raise TypeError(f"expected an array, a number or a dtype; got {x!r} of type {type(x).__name__}")
+    raise TypeError(_told(f"expected an array, a number or a dtype; got {x!r} of type {type(x).__name__}"))
 
 
 def _numeric(dtype: DType, x: Any) -> DType:
     if dtype not in _ABOVE and dtype != float0 and not isinstance(dtype, ExtendedDtype):
-        raise TypeError(f"arrays hold numbers, booleans or random keys; got {x!r} of dtype {dtype}")
+        raise TypeError(_told(f"arrays hold numbers, booleans or random keys; got {x!r} of dtype {dtype}"))
     return dtype
 
 

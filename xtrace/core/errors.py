@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xtrace.core import source
+from xtrace.core import source, statics
 from xtrace.runtime.jaxlib_api import XlaRuntimeError
 
 JaxRuntimeError = XlaRuntimeError
@@ -23,7 +23,8 @@ def _explain(asked: str, tracer: Any, instead: str) -> str:
     lines = [asked]
     position = source.here(2)
     if position is not None:
-        lines.append(f"  asked at   {source.describe(position)}")
+        by = statics.asked("")
+        lines.append(f"  asked at   {source.describe(position)}{by and f' by {by}'}")
     trace = getattr(tracer, "_trace", None)
     history = getattr(trace, "history", None)
     if history is not None:
@@ -70,33 +71,56 @@ class TracerBoolConversionError(ConcretizationTypeError):
         )
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced array was used where Python needs an integer (range, a list index, a shape)."""
 
     def __init__(self, tracer: Any) -> None:
-        super().__init__(
+        JAXTypeError.__init__(
+            self,
             _explain(
                 f"The __index__() method was called on traced array with shape {tracer.aval.str_short()}.",
                 tracer,
                 "to index a list or array by a traced integer, make it an array first: numpy.asarray(xs)[i]; "
                 "for a loop bound use lax.fori_loop; for a shape, mark the argument as static: "
                 "jit(f, static_argnames=...).",
-            )
+            ),
         )
 
 
-class TracerArrayConversionError(JAXTypeError):
+class StaticArgumentError(TracerIntegerConversionError, ValueError):
+    """A traced array was given for an argument that is part of the program: an axis, a size, a flag, an option.
+
+    Programs that catch ValueError, which compiled functions raise for static arguments, catch it too.
+    """
+
+    def __init__(self, tracer: Any, asked: str) -> None:
+        JAXTypeError.__init__(
+            self,
+            _explain(
+                f"{asked}, known while tracing; got a traced array of type {tracer.aval.str_short()}.",
+                tracer,
+                "pass the value as static: jit(f, static_argnames=...), take sizes from x.shape, or close over it.",
+            ),
+        )
+
+
+class ArgumentError(TypeError, ValueError):
+    """An argument is not of the kind that a function takes. Compiled functions raise either class for an option."""
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
     """A traced array was handed to a function that needs a numpy array."""
 
     def __init__(self, tracer: Any) -> None:
-        super().__init__(
+        JAXTypeError.__init__(
+            self,
             _explain(
                 "The numpy.ndarray conversion method __array__() was called on traced array with shape "
                 f"{tracer.aval.str_short()}.",
                 tracer,
                 "call the function of xtrace.numpy (or xtrace.scipy) in place of numpy's, or mark the argument as "
                 "static: jit(f, static_argnames=...); to run numpy code on the values, use pure_callback.",
-            )
+            ),
         )
 
 

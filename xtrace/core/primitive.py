@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -66,7 +66,26 @@ def _scalar(value: Any, aval: ShapedArray, x64: bool) -> Any:
 
 def scalar_of(value: Any, aval: ShapedArray) -> Any:
     """The constant `value` as a scalar of the dtype of `aval`, weakly typed (a Python number) if that is."""
-    return _scalar(value, aval, _enable_x64.value)
+    try:
+        return _scalar(value, aval, _enable_x64.value)
+    except TypeError as error:
+        _no_scalar(value, aval, error)
+
+
+def _told(message: str) -> str:
+    from xtrace.core import statics  # only on the way to an error
+
+    return statics.told(message)
+
+
+def _no_scalar(value: Any, aval: ShapedArray, error: TypeError) -> NoReturn:
+    from xtrace.core import errors, statics  # only on the way to an error
+
+    if dtypes.is_extended(aval.dtype):
+        raise errors.ArgumentError(
+            f"{statics.asked()} takes numbers, got an array of type {aval.str_short()}."
+        ) from None
+    raise errors.ArgumentError(f"{statics.asked()} takes a number, got {statics.shown(value)}.") from error
 
 
 class Primitive:
@@ -148,7 +167,12 @@ class Primitive:
         return out
 
     def _fresh_out_aval(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Any:
-        out = self.abstract_eval(*avals, **params)
+        try:
+            out = self.abstract_eval(*avals, **params)
+        except (TypeError, ValueError) as error:  # the user knows the function that was called, not the primitive
+            if type(error) in (TypeError, ValueError) and len(error.args) == 1:
+                error.args = (_told(str(error)),)
+            raise
         return tuple(out) if self.multiple_results else out
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -189,7 +213,8 @@ _scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
 
 def _number_dtype(x: Any) -> np.dtype:
     if dtypes.kind(x.dtype) not in "biufc0":
-        raise TypeError(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
+        message = f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are."
+        raise TypeError(_told(message))
     return x.dtype
 
 
@@ -221,7 +246,8 @@ def aval_of(x: Any) -> ShapedArray:
     if isinstance(x, (bool, int, float, complex)):  # subclasses, such as enum.IntEnum
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return ShapedArray((), dtypes.canonicalize(dtypes.PYTHON_SCALARS[base]), base is not bool)
-    raise TypeError(f"Value {x!r} of type {type(x)} is not a valid array type: expected an array or a number.")
+    message = f"Value {x!r} of type {type(x)} is not a valid array type: expected an array or a number."
+    raise TypeError(_told(message))
 
 
 def check_int_range(x: int) -> None:

@@ -13,6 +13,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from xtrace.core import statics
 from xtrace.runtime import jaxlib_api
 
 _cpp = jaxlib_api.pytree
@@ -64,6 +65,11 @@ def register_node(
     """Make `cls` a container in every registry."""
     if not isinstance(cls, type):
         raise TypeError(f"a pytree node type must be a class; got {cls!r}")
+    for fun, name in (to_iterable, "flatten_func"), (from_iterable, "unflatten_func"):
+        if not callable(fun):
+            statics.refuse(name, fun, "a function")
+    if to_iterable_with_keys is not None and not callable(to_iterable_with_keys):
+        statics.refuse("flatten_with_keys_func", to_iterable_with_keys, "a function")
     for registry in _REGISTRIES:
         registry.register_node(cls, to_iterable, from_iterable, to_iterable_with_keys)
 
@@ -98,7 +104,7 @@ def tree_flatten(tree: Any, is_leaf: LeafPredicate | None = None) -> tuple[list[
     """
     try:
         return _flatten(tree, is_leaf)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise _explained(error, tree, is_leaf) from error.__cause__
 
 
@@ -127,6 +133,8 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
             f"tree_unflatten needs a PyTreeDef as its first argument, the leaves as its second; "
             f"got {type(treedef).__name__} and {type(leaves).__name__}"
         ) from None
+    if not isinstance(leaves, Iterable):
+        statics.refuse("leaves", leaves, "a sequence")
     return unflatten(leaves)
 
 
@@ -150,7 +158,7 @@ def tree_leaves(tree: Any, is_leaf: LeafPredicate | None = None) -> list[Any]:
     """
     try:
         return _flatten(tree, is_leaf)[0]
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise _explained(error, tree, is_leaf) from error.__cause__
 
 
@@ -174,7 +182,7 @@ def tree_structure(tree: Any, is_leaf: LeafPredicate | None = None) -> PyTreeDef
     """
     try:
         return _flatten(tree, is_leaf)[1]
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise _explained(error, tree, is_leaf) from error.__cause__
 
 
@@ -200,8 +208,10 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: LeafPredicat
     """
     try:
         leaves, treedef = _flatten(tree, is_leaf)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise _explained(error, tree, is_leaf) from error.__cause__
+    if not callable(f):
+        statics.refuse("f", f, "a function")
     # List comprehensions, not map(): a StopIteration from f must not pass for the end of the leaves.
     if not rest:
         return treedef.unflatten([f(x) for x in leaves])
@@ -229,8 +239,12 @@ def _flatten_up_to(
         raise ValueError(message) from None
 
 
-def _explained(error: ValueError, tree: Any, is_leaf: Any, with_path: bool = False) -> ValueError:
+def _explained(error: Exception, tree: Any, is_leaf: Any, with_path: bool = False) -> Exception:
     """Return jaxlib's error about unsortable keys with the path and the keys in it, any other error as it is."""
+    if is_leaf is not None:
+        statics.check_callable("is_leaf", is_leaf)
+    if not isinstance(error, ValueError):
+        return error if "is_leaf" not in str(error) else TypeError(f"is_leaf must return True or False: {error}")
     from xtrace.core import pytree_errors
 
     return pytree_errors.explain_flatten(error, tree, is_leaf, with_path)
@@ -238,6 +252,12 @@ def _explained(error: ValueError, tree: Any, is_leaf: Any, with_path: bool = Fal
 
 # ---------------------------------------------------------------------------------------------------------------
 # Key paths
+
+
+def check_treedef(treedef: Any, name: str) -> None:
+    """Raise TypeError unless the argument `name` is a structure."""
+    if not isinstance(treedef, _cpp.PyTreeDef):
+        statics.refuse(name, treedef, "a PyTreeDef, which tree_structure returns,")
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
@@ -259,6 +279,9 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
       >>> pytree.keystr(path, simple=True, separator="/")
       '0/a/b'
     """
+    statics.check_instance(separator, str, "separator", "a string")
+    if not isinstance(keys, Iterable):
+        statics.refuse("keys", keys, "a key path")
     return separator.join([_simple_key(k) if simple else str(k) for k in keys])
 
 
@@ -300,7 +323,9 @@ def tree_flatten_with_path(
     predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, node: is_leaf(node)
     try:
         return _flatten_with_path(tree, predicate)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
+        if is_leaf is not None:
+            statics.check_callable("is_leaf", is_leaf)
         raise _explained(error, tree, predicate, with_path=True) from error.__cause__
 
 
@@ -353,6 +378,8 @@ def tree_map_with_path(
       {'a': "['a']=1", 'b': ["['b'][0]=2"]}
     """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not callable(f):
+        statics.refuse("f", f, "a function")
     if not rest:
         return treedef.unflatten([f(path, x) for path, x in pairs])
     predicate = None
@@ -392,6 +419,8 @@ def tree_reduce(
       16
     """
     leaves = tree_leaves(tree, is_leaf)
+    if not callable(function):
+        statics.refuse("function", function, "a function")
     if initializer is not _MISSING:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
@@ -426,6 +455,8 @@ def tree_reduce_associative(
       '((ab)(cd))'
     """
     leaves = tree_leaves(tree, is_leaf)
+    if not callable(operation):
+        statics.refuse("operation", operation, "a function")
     if leaves:
         return _combine(operation, leaves)
     if identity is _MISSING:
@@ -479,6 +510,9 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
       >>> pytree.tree_transpose(outer, inner, [(1, 2), (3, 4)])
       ([1, 3], [2, 4])
     """
+    check_treedef(outer_treedef, "outer_treedef")
+    if inner_treedef is not None:
+        check_treedef(inner_treedef, "inner_treedef")
     leaves, treedef = tree_flatten(pytree_to_transpose)
     outer_size = outer_treedef.num_leaves
     if inner_treedef is None:
@@ -530,6 +564,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
       >>> pytree.treedef_children(pytree.tree_structure([1, (2, None)]))
       [PyTreeDef(*), PyTreeDef((*, None))]
     """
+    check_treedef(treedef, "treedef")
     return treedef.children()
 
 
@@ -547,6 +582,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
       >>> [pytree.treedef_is_leaf(pytree.tree_structure(t)) for t in (1, None, [1])]
       [True, True, False]
     """
+    check_treedef(treedef, "treedef")
     return treedef.num_nodes == 1
 
 
@@ -569,7 +605,12 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
       >>> pytree.treedef_tuple([pytree.tree_structure(1), pytree.tree_structure([2])])
       PyTreeDef((*, [*]))
     """
-    return _cpp.treedef_tuple(default_registry, list(treedefs))
+    if not isinstance(treedefs, Iterable):
+        statics.refuse("treedefs", treedefs, "a sequence of PyTreeDefs")
+    structures = list(treedefs)
+    for t in structures:  # None in their place would crash the process
+        check_treedef(t, "treedefs")
+    return _cpp.treedef_tuple(default_registry, structures)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: LeafPredicate | None = None) -> bool:
@@ -587,9 +628,11 @@ def all_leaves(iterable: Iterable[Any], is_leaf: LeafPredicate | None = None) ->
       >>> pytree.all_leaves([1, "a"]), pytree.all_leaves([1, [2]]), pytree.all_leaves([1, None])
       (True, False, False)
     """
+    if not isinstance(iterable, Iterable):
+        statics.refuse("iterable", iterable, "an iterable")
     if is_leaf is None:
         return _cpp.all_leaves(default_registry, iterable)
-    return all([treedef_is_strict_leaf(_flatten(x, is_leaf)[1]) for x in iterable])
+    return all([treedef_is_strict_leaf(tree_structure(x, is_leaf)) for x in iterable])
 
 
 def is_tree_node(typ: type) -> bool:
@@ -606,6 +649,7 @@ def is_tree_node(typ: type) -> bool:
       >>> pytree.is_tree_node(list), pytree.is_tree_node(int)
       (True, False)
     """
+    statics.check_instance(typ, type, "typ", "a class")
     return default_registry.is_node(typ)
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from xtrace.core import pytree
+from xtrace.core import pytree, statics
 
 T = TypeVar("T")
 Cls = TypeVar("Cls", bound=type)
@@ -233,7 +233,12 @@ def register_dataclass(
     elif data_fields is None or meta_fields is None:
         given, lacking = ("data_fields", "meta_fields") if meta_fields is None else ("meta_fields", "data_fields")
         raise TypeError(f"register_dataclass: {given} given for {name} without {lacking}; pass both, or neither")
-    data, meta = list(data_fields), list(meta_fields)
+    data, meta = [
+        list(statics.parts(fields, what, "a sequence of names"))
+        for fields, what in ((data_fields, "data_fields"), (meta_fields, "meta_fields"))
+    ]
+    for field in (*data, *meta):
+        statics.check_instance(field, str, "data_fields or meta_fields", "names of fields")
     _check_fields(nodetype, name, data, meta, drop_fields)
     pytree.register_dataclass_node(nodetype, data, meta)
     return nodetype

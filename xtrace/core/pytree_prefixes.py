@@ -28,7 +28,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: LeafPredicate | 
       >>> pytree_prefixes.broadcast_prefix({"a": 0, "b": 1}, {"a": [10, 20], "b": (30,)})
       [0, 0, 1]
     """
-    leaves, treedef = pytree._flatten(prefix_tree, is_leaf)
+    leaves, treedef = pytree.tree_flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
     except ValueError as error:

@@ -43,6 +43,12 @@ def _classify(filename: str) -> bool:
     return own
 
 
+def is_own(filename: str) -> bool:
+    """Whether a file is one of ours."""
+    own = is_own_file.get(filename)
+    return _classify(filename) if own is None else own
+
+
 def exclude(path: str) -> None:
     """Treat files whose names begin with `path` as ours: positions are those of their callers."""
     global _OWN_FOLDERS
@@ -74,9 +80,7 @@ def user_traceback(traceback: TracebackType | None) -> TracebackType | None:
     """A traceback without xtrace's own frames: what is left are the user's calls."""
     kept = []
     while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        own = is_own_file.get(filename)
-        if not (_classify(filename) if own is None else own):
+        if not is_own(traceback.tb_frame.f_code.co_filename):
             kept.append(traceback)
         traceback = traceback.tb_next
     made = None

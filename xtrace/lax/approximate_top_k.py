@@ -6,11 +6,10 @@ FLOP/s", 2022.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax.sorting import take_along
@@ -58,17 +57,18 @@ def _approximate(
     ndim = shaped(operand).ndim
     if not ndim:
         raise TypeError(f"{name}: approx_top_k operand must have >= 1 dimension, got a scalar")
+    dimension = statics.integer(dimension, "reduction_dimension")
     if not -ndim <= dimension < ndim:
         raise IndexError(f"{name}: reduction_dimension {dimension} is out of bounds for an array of rank {ndim}")
-    if not 0 < recall <= 1:
+    if not 0 < statics.number(recall, "recall_target") <= 1:
         raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall}")
     values, positions = approx_top_k_p.bind(
         operand,
-        k=operator.index(k),
+        k=statics.integer(k, "k"),
         reduction_dimension=dimension % ndim,
         recall_target=float(recall),
         is_max_k=is_max,
-        reduction_input_size_override=operator.index(size),
+        reduction_input_size_override=statics.integer(size, "reduction_input_size_override"),
         aggregate_to_topk=bool(aggregate),
     )
     return values, positions

@@ -8,12 +8,12 @@ elements are gathered, and each computes its part (`_by_gathering`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes, pytree
+from xtrace.core import dtypes, pytree, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.axes import axes_size
 from xtrace.core.axes import axis_size as _bound_size
@@ -50,7 +50,10 @@ def _map_leaves(bind: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _canonical_groups(groups: Sequence[Sequence[int]] | None) -> Groups:
-    return None if groups is None else tuple([tuple([int(i) for i in g]) for g in groups])
+    if groups is None:
+        return None
+    listed = statics.parts(groups, "axis_index_groups", "a sequence of groups of indices")
+    return tuple([statics.integers(g, "axis_index_groups") for g in listed])
 
 
 def _checked_groups(function: str, groups: Sequence[Sequence[int]] | None, size: int, equal: bool) -> Groups:
@@ -203,6 +206,9 @@ def _reduced_axes(function: str, axis_name: Any, groups: Any) -> tuple[tuple[Any
     positional = tuple([a for a in axes if isinstance(a, int)])
     if positional and groups is not None:
         raise ValueError(f"axis_index_groups only supported for sums over just named axes; {function} got axes {axes}")
+    for name in named:
+        if not isinstance(name, Hashable):
+            statics.refuse("axis_name", name, "a name, or a sequence of names")
     if len(set(named)) != len(named):
         raise ValueError(f"duplicate value in 'axes' of reduction: {function} got axes {axes}")
     size = axes_size(named, function)
@@ -501,6 +507,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
       >>> xt.vmap(lambda x: xt.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(xt.numpy.array([5, 6, 7])).tolist()
       [7, 5, 6]
     """
+    perm = statics.integers(perm, "perm")
     if set(perm) != set(range(len(perm))):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)))))
@@ -548,7 +555,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
       [6, 6, 6]
     """
     size = axes_size(names_of(axis_name), "pbroadcast")
-    if not 0 <= source < size:
+    if not 0 <= statics.integer(source, "source") < size:
         raise ValueError(f"pbroadcast: source {source} doesn't fit in axis {axis_name}, which has {size} elements")
     axis_name = tuple(axis_name) if isinstance(axis_name, list) else axis_name
     return _map_leaves(lambda v: pbroadcast_p.bind(v, axis_name=axis_name, source=int(source)), x)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax.rules import check_dtype, linear_in
@@ -136,5 +135,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     """
     shaped(operand)
     return reduce_precision_p.bind(
-        operand, exponent_bits=operator.index(exponent_bits), mantissa_bits=operator.index(mantissa_bits)
+        operand,
+        exponent_bits=statics.integer(exponent_bits, "exponent_bits"),
+        mantissa_bits=statics.integer(mantissa_bits, "mantissa_bits"),
     )

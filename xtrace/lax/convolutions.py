@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes as _shapes
@@ -19,7 +18,6 @@ from xtrace.lax.window_shapes import (
     Pads,
     dilated,
     int_pairs,
-    int_tuple,
     padding_name,
     padtype_to_pads,
     windows_that_fit,
@@ -86,8 +84,10 @@ def conv_general_permutations(
     >>> xt.lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
-    lhs, rhs, out = dimension_numbers
-    return _permutations((lhs, rhs, out))
+    specs = statics.parts(dimension_numbers, "dimension_numbers", "three strings, such as ('NCHW', 'OIHW', 'NCHW'),")
+    if len(specs) != 3 or not all([isinstance(s, str) for s in specs]):
+        statics.refuse("dimension_numbers", dimension_numbers, "three strings, such as ('NCHW', 'OIHW', 'NCHW'),")
+    return _permutations(specs)
 
 
 def conv_dimension_numbers(
@@ -112,6 +112,7 @@ def conv_dimension_numbers(
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
+    lhs_shape, rhs_shape = statics.integers(lhs_shape, "lhs_shape"), statics.integers(rhs_shape, "rhs_shape")
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
         raise TypeError(
@@ -143,7 +144,10 @@ def conv_dimension_numbers(
 
 
 def _permuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
-    return tuple([int(shape[i]) for i in spec])
+    sizes = statics.integers(shape, "lhs_shape or rhs_shape")
+    if len(sizes) != len(spec):
+        raise TypeError(f"dimension_numbers are of {len(spec)} dimensions, the shape {sizes} has {len(sizes)}")
+    return tuple([sizes[i] for i in spec])
 
 
 def _unpermuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
@@ -180,9 +184,18 @@ def conv_shape_tuple(
     >>> xt.lax.conv_shape_tuple((1, 3, 8, 8), (5, 3, 3, 3), (2, 2), "VALID")
     (1, 5, 3, 3)
     """
-    sizes, windows = lhs_shape[2:], rhs_shape[2:]
+    lhs_shape, rhs_shape = statics.integers(lhs_shape, "lhs_shape"), statics.integers(rhs_shape, "rhs_shape")
+    sizes, windows, strides = lhs_shape[2:], rhs_shape[2:], statics.integers(strides, "strides")
+    for stride in strides:
+        statics.positive(stride, "strides")
+    if not len(sizes) == len(windows) == len(strides):
+        raise TypeError(
+            f"a convolution of shapes {lhs_shape} and {rhs_shape} takes {len(sizes)} strides, got {strides}"
+        )
     if isinstance(pads, str):
         pads = padtype_to_pads(sizes, windows, strides, pads)
+    else:
+        pads = int_pairs("conv_shape_tuple", pads)
     if len(pads) != len(sizes):
         raise TypeError(
             f"Wrong number of explicit pads for convolution: expected {len(sizes)}, got {len(pads)}: {tuple(pads)}."
@@ -194,7 +207,7 @@ def conv_shape_tuple(
             f"got padding={tuple(pads)} for lhs_shape[2:]={tuple(sizes)}"
         )
     spatial = [windows_that_fit(d, w, s) for d, w, s in zip(padded, windows, strides)]
-    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
+    return (lhs_shape[0] // statics.positive(batch_group_count, "batch_group_count"), rhs_shape[0], *spatial)
 
 
 def conv_general_shape_tuple(
@@ -248,8 +261,10 @@ def conv_transpose_shape_tuple(
     """
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
     lhs, rhs = _permuted(lhs_shape, lhs_spec), _permuted(rhs_shape, rhs_spec)
+    window_strides = statics.integers(window_strides, "window_strides")
     if isinstance(padding, str):
         padding = [_transposed_padding(k, s, padding) for k, s in zip(rhs[2:], window_strides)]
+    padding = int_pairs("conv_transpose_shape_tuple", padding)
     spatial = [
         (size - 1) * stride - window + 2 + sum(pads)
         for size, window, stride, pads in zip(lhs[2:], rhs[2:], window_strides, padding)
@@ -420,10 +435,10 @@ def conv_general_dilated(
         numbers = ConvDimensionNumbers(tuple(lhs_spec), tuple(rhs_spec), tuple(out_spec))
     else:
         numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
-    strides = int_tuple(window_strides)
+    strides = statics.integers(window_strides, "window_strides")
     ones = (1,) * (len(numbers.lhs_spec) - 2)
-    lhs_dilation = ones if lhs_dilation is None else int_tuple(lhs_dilation)
-    rhs_dilation = ones if rhs_dilation is None else int_tuple(rhs_dilation)
+    lhs_dilation = ones if lhs_dilation is None else statics.integers(lhs_dilation, "lhs_dilation")
+    rhs_dilation = ones if rhs_dilation is None else statics.integers(rhs_dilation, "rhs_dilation")
     if isinstance(padding, str):
         if lhs_dilation != ones:
             raise ValueError(
@@ -445,8 +460,8 @@ def conv_general_dilated(
         lhs_dilation=lhs_dilation,
         rhs_dilation=rhs_dilation,
         dimension_numbers=numbers,
-        feature_group_count=operator.index(feature_group_count),
-        batch_group_count=operator.index(batch_group_count),
+        feature_group_count=statics.integer(feature_group_count, "feature_group_count"),
+        batch_group_count=statics.integer(batch_group_count, "batch_group_count"),
         precision=canonical_precision(precision),
         preferred_element_type=(
             None if preferred_element_type is None else dtypes.canonical_dtype(preferred_element_type)
@@ -587,11 +602,12 @@ def conv_transpose(
         dimension_numbers = _TRANSPOSE_LAYOUTS[rank]
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     spatial = tuple(numbers.rhs_spec[2:])
-    dilation = (1,) * len(spatial) if rhs_dilation is None else int_tuple(rhs_dilation)
+    dilation = (1,) * len(spatial) if rhs_dilation is None else statics.integers(rhs_dilation, "rhs_dilation")
     if isinstance(padding, str) or use_consistent_padding:
         each = [padding] * len(spatial) if isinstance(padding, str) else padding
         windows = [dilated(rhs_shape[d], r) for d, r in zip(spatial, dilation)]
-        padding = [_transposed_padding(k, int(s), p) for k, s, p in zip(windows, strides, each)]
+        strides = statics.integers(strides, "strides")
+        padding = [_transposed_padding(k, s, p) for k, s, p in zip(windows, strides, each)]
     if transpose_kernel:
         permutation = list(range(rank))
         o, i = numbers.rhs_spec[:2]
@@ -632,13 +648,21 @@ def conv_general_dilated_patches(
     Returns:
       An array laid out as a convolution's result, whose features are (input feature, position in the kernel).
 
+    Raises:
+      TypeError: `filter_shape` has not one size for each spatial dimension.
+
     >>> import numpy as np, xtrace as xt
     >>> x = np.float32([[[1, 2, 3, 4]]])
     >>> xt.lax.conv_general_dilated_patches(x, (2,), (1,), "VALID").tolist()
     [[[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]]
     """
     aval = shaped(lhs)
-    window = int_tuple(filter_shape)
+    window = statics.integers(filter_shape, "filter_shape")
+    if aval.ndim != len(window) + 2 or any([size < 0 for size in window]):
+        raise TypeError(
+            f"a convolution of lhs with shape {aval.shape} takes {max(aval.ndim - 2, 0)} sizes as its filter_shape, "
+            f"not negative, got {window}"
+        )
     numbers = conv_dimension_numbers(aval.shape, (1,) * aval.ndim, dimension_numbers)
     size, features = math.prod(window), aval.shape[numbers.lhs_spec[1]]
     # The kernel of feature f and position p has a single 1, at p; every input feature is a group.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes as _shapes
@@ -72,9 +71,11 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
       [[0 1 2]
        [0 1 2]]
     """
-    shape = tuple([operator.index(d) for d in shape])
+    shape = statics.integers(shape, "shape")
     dtype = dtypes.canonical_dtype(dtype)
-    return iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension), sharding=out_sharding)
+    return iota_p.bind(
+        dtype=dtype, shape=shape, dimension=statics.integer(dimension, "dimension"), sharding=out_sharding
+    )
 
 
 # -- arrays of one value ------------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import comparisons, joining, selection, shapes, slicing
@@ -91,7 +90,7 @@ cumlogsumexp_p = _cumulative("cumlogsumexp", "fc")
 
 
 def _bind(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
-    axis = operator.index(axis)
+    axis = statics.integer(axis, "axis")
     if axis < 0:
         raise ValueError(
             f"lax.{primitive.name} takes axes from 0 on, got {axis}; numpy's functions count from the end too."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes as _shapes
@@ -151,19 +151,14 @@ def dot_general(
     >>> xt.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))).shape
     (7, 2, 5)
     """
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     return bind_dot(
         lhs,
         rhs,
-        ((_ints(lhs_contract), _ints(rhs_contract)), (_ints(lhs_batch), _ints(rhs_batch))),
+        statics.pairs(dimension_numbers, "dimension_numbers"),
         canonical_precision(precision),
         None if preferred_element_type is None else dtypes.canonical_dtype(preferred_element_type),
         out_sharding,
     )
-
-
-def _ints(dims: Sequence[int]) -> tuple[int, ...]:
-    return tuple([d.__index__() for d in dims])
 
 
 def bind_dot(

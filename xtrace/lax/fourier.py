@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import enum
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import elementwise as el
@@ -94,7 +93,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
         to = dtypes.canonicalize(dtypes.to_complex(dtype))
     if to != dtype or getattr(x, "aval", None) is None:
         x = shapes.convert(x, to, weak and to == dtype)
-    lengths = tuple([operator.index(n) for n in fft_lengths])
+    lengths = statics.integers(fft_lengths, "fft_lengths")
     return fft_p.bind(x, fft_type=fft_type, fft_lengths=lengths) if lengths else x
 
 

@@ -6,12 +6,11 @@ import enum
 import functools
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import joining, shapes
@@ -76,7 +75,9 @@ class GatherDimensionNumbers(NamedTuple):
 
 def int_tuples(numbers: Any) -> Any:
     """Dimension numbers with every field a tuple of ints."""
-    return type(numbers)(*[tuple([index(d) for d in field]) for field in numbers])
+    if not hasattr(numbers, "_fields"):
+        statics.refuse("dimension_numbers", numbers, "GatherDimensionNumbers or ScatterDimensionNumbers")
+    return type(numbers)(*[statics.integers(field, name) for name, field in zip(numbers._fields, numbers)])
 
 
 # -- abstract evaluation -----------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def gather(
         operand,
         start_indices,
         dimension_numbers=int_tuples(dimension_numbers),
-        slice_sizes=tuple([index(n) for n in slice_sizes]),
+        slice_sizes=statics.integers(slice_sizes, "slice_sizes"),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
         mode=parsed,
@@ -264,6 +265,9 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     Returns:
       An array of shape (n, *the other dimensions of src).
 
+    Raises:
+      ValueError: not one of `idxs` for each of `axes`, or there is no such axis.
+
     Example:
       >>> import xtrace as xt
       >>> xt.lax.index_take(xt.numpy.array([[1, 2], [3, 4]]), [xt.numpy.array([1, -2])], (0,)).tolist()
@@ -271,7 +275,12 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     """
     from xtrace.lax import slicing
 
-    x = shaped(src)
+    x, axes = shaped(src), statics.integers(axes, "axes")
+    idxs = statics.parts(idxs, "idxs", "a sequence of arrays")
+    if len(idxs) != len(axes) or any([not 0 <= d < x.ndim for d in axes]):
+        raise ValueError(
+            f"index_take takes one of idxs for each of axes, dimensions of shape {x.shape}, got axes {axes}"
+        )
     columns = []
     for i, d in zip(idxs, axes, strict=True):
         i = slicing.nonnegative(i, x.shape[d])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import elementwise as _el
@@ -74,12 +74,12 @@ def concatenate(operands: Any, dimension: int) -> Any:
       >>> xt.lax.concatenate([xt.numpy.array([1, 2]), xt.numpy.array([3])], 0).tolist()
       [1, 2, 3]
     """
-    operands = tuple(operands)
+    operands = statics.parts(operands, "operands", "a sequence of arrays")
     if not operands:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(operands) == 1 and hasattr(operands[0], "aval"):
         return operands[0]
-    return concatenate_p.bind(*operands, dimension=index(dimension))
+    return concatenate_p.bind(*operands, dimension=statics.integer(dimension, "dimension"))
 
 
 def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]:
@@ -132,7 +132,7 @@ def stack(operands: Any, axis: int = 0) -> Any:
       >>> xt.lax.stack([xt.numpy.array([1, 2]), xt.numpy.array([3, 4])], axis=1).tolist()
       [[1, 3], [2, 4]]
     """
-    operands = tuple(operands)
+    operands = statics.parts(operands, "operands", "a sequence of arrays")
     if not operands:
         raise ValueError("stack requires a non-empty sequence of arrays")
     return stack_p.bind(*operands, axis=shapes.canonical_axis(axis, shaped(operands[0]).ndim + 1))
@@ -295,7 +295,10 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
       >>> xt.lax.pad(xt.numpy.array([1, 2]), 0, [(1, 2, 1)]).tolist()
       [0, 1, 0, 2, 0, 0]
     """
-    config = tuple([(index(lo), index(hi), index(between)) for lo, hi, between in padding_config])
+    try:
+        config = tuple([(index(lo), index(hi), index(between)) for lo, hi, between in padding_config])
+    except (TypeError, ValueError):
+        statics.refuse("padding_config", padding_config, "a sequence of (low, high, interior) integers")
     aval = shaped(operand)
     if type(padding_value) in (int, float, complex) and not dtypes.is_extended(aval.dtype):
         weak = dtypes.of_value(padding_value)[0]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import bitwise, comparisons, creation, cumulative, dots, reductions, selection
@@ -65,6 +65,9 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, numbers: Ragg
         raise TypeError(
             f"ragged_dot_general requires that group_sizes.dtype is subtype of np.integer, got {sizes.dtype}."
         )
+    statics.check_instance(
+        numbers, RaggedDotDimensionNumbers, "ragged_dot_dimension_numbers", "RaggedDotDimensionNumbers"
+    )
     if len(numbers.lhs_ragged_dimensions) != 1:
         raise TypeError(
             f"ragged_dot_general expects exactly one lhs ragged dimension, got {numbers.lhs_ragged_dimensions}."

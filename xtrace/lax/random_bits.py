@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, check_int_range, shaped
 from xtrace.lax import elementwise
@@ -343,7 +343,7 @@ def rng_bit_generator(
       >>> bits.shape, bits.dtype
       ((3,), dtype('uint32'))
     """
-    shape = tuple([int(d) for d in shape])
+    shape = statics.integers(shape, "shape")
     dtype = dtypes.canonical_dtype(dtype)
     if dtypes.kind(dtype) != "u":
         raise TypeError(f"rng_bit_generator makes unsigned integers, not {dtype}")
@@ -375,4 +375,4 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
       >>> xt.lax.rng_uniform(np.float32(0), np.float32(1), (3,)).shape
       (3,)
     """
-    return rng_uniform_p.bind(a, b, shape=tuple([int(d) for d in shape]))
+    return rng_uniform_p.bind(a, b, shape=statics.integers(shape, "shape"))

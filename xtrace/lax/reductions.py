@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import config, dtypes, pytree
+from xtrace.core import config, dtypes, pytree, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, Literal, eval_jaxpr
 from xtrace.core.primitive import Primitive, shaped
@@ -27,7 +26,7 @@ _KINDS = {"iufc": "number", "biu": "bool or integer", "biufc": "any", "biuf": "b
 
 def check_axes(name: str, x: ShapedArray, axes: Sequence[int]) -> None:
     """Raise ValueError for reduced dimensions that don't exist or repeat."""
-    if len(set(axes)) != len(axes):
+    if len(set(statics.integers(axes, "axes"))) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {name} got axes {tuple(axes)}")
     for a in axes:
         if not 0 <= a < x.ndim:
@@ -122,7 +121,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     >>> xt.lax.reduce_sum(np.arange(6).reshape(2, 3), (1,)).tolist()
     [3, 12]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_sum_p.bind(operand, axes=axes, out_sharding=out_sharding) if axes else operand
 
 
@@ -145,7 +144,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
       >>> xt.lax.reduce_prod(np.array([[1, 2], [3, 4]]), (1,)).tolist()
       [2, 12]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_prod_p.bind(operand, axes=axes, out_sharding=None) if axes else operand
 
 
@@ -169,7 +168,7 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
       >>> xt.lax.reduce_max(np.array([[1, 2], [3, 4]]), (1,)).tolist()
       [2, 4]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_max_p.bind(operand, axes=axes, out_sharding=out_sharding) if axes else operand
 
 
@@ -193,7 +192,7 @@ def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
       >>> xt.lax.reduce_min(np.array([[1, 2], [3, 4]]), (1,)).tolist()
       [1, 3]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_min_p.bind(operand, axes=axes, out_sharding=out_sharding) if axes else operand
 
 
@@ -216,7 +215,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
       >>> xt.lax.reduce_and(np.array([[True, False], [True, True]]), (1,)).tolist()
       [False, True]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_and_p.bind(operand, axes=axes) if axes else operand
 
 
@@ -239,7 +238,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
       >>> xt.lax.reduce_or(np.array([[1, 2], [4, 4]]), (1,)).tolist()
       [3, 4]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_or_p.bind(operand, axes=axes) if axes else operand
 
 
@@ -262,7 +261,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
       >>> xt.lax.reduce_xor(np.array([[1, 3], [4, 4]]), (1,)).tolist()
       [2, 0]
     """
-    axes = tuple(axes)
+    axes = statics.parts(axes, "axes", "a sequence of dimensions")
     return reduce_xor_p.bind(operand, axes=axes) if axes else operand
 
 
@@ -417,7 +416,9 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     >>> int(xt.lax.argmax(np.array([1, 5, 5]), 0, np.int32))
     1
     """
-    return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonical_dtype(index_dtype))
+    return argmax_p.bind(
+        operand, axes=(statics.integer(axis, "axis"),), index_dtype=dtypes.canonical_dtype(index_dtype)
+    )
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
@@ -440,7 +441,9 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
       >>> int(xt.lax.argmin(np.array([5, 1, 1]), 0, np.int32))
       1
     """
-    return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonical_dtype(index_dtype))
+    return argmin_p.bind(
+        operand, axes=(statics.integer(axis, "axis"),), index_dtype=dtypes.canonical_dtype(index_dtype)
+    )
 
 
 # -- any computation ---------------------------------------------------------------------------------------------
@@ -510,7 +513,7 @@ def reduce(
     flat_inits = [
         _shapes.convert(v, shaped(x).dtype, False) if shaped(v).weak_type else v for v, x in zip(flat_inits, flat)
     ]
-    axes = tuple([operator.index(d) for d in dimensions])
+    axes = statics.integers(dimensions, "dimensions")
     scalars = tuple([ShapedArray((), shaped(x).dtype) for x in flat])
     jaxpr = computation_jaxpr("reduce", computation, tree, scalars)
     if len(flat) == 1 and (named := monoid(jaxpr, flat_inits[0], scalars[0].dtype)) is not None:
@@ -560,6 +563,7 @@ def _trace_computation(
     results: tuple[ShapedArray, ...],
 ) -> Jaxpr:
     n = len(scalars)
+    statics.check_callable(f"{name}: computation", computation)
 
     def combine(*values: Any) -> Sequence[Any]:
         out = computation(tree.unflatten(values[:n]), tree.unflatten(values[n:]))

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import composites, creation, dots, elementwise, shapes
 from xtrace.lax.shapes import convert_element_type
@@ -96,8 +96,8 @@ def scaled_dot(
             raise TypeError("scaled_dot does not support 0-rank and 1-rank operands.")
         batch = tuple(range(len(a) - 2))
         dimension_numbers = (((len(a) - 1,), (len(a) - 2,)), (batch, batch))
-    (a_contracted, b_contracted), (a_batch, b_batch) = dimension_numbers
-    numbers = ((tuple(a_contracted), tuple(b_contracted)), (tuple(a_batch), tuple(b_batch)))
+    numbers = statics.pairs(dimension_numbers, "dimension_numbers")
+    (a_contracted, b_contracted), (a_batch, b_batch) = numbers
     scales = []
     for side, shape, scale, contracted in (
         ("LHS", a, lhs_scale, numbers[0][0]),

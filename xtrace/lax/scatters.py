@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.primitive import Primitive, shaped
@@ -234,6 +234,7 @@ def scatter_apply(
       >>> xt.lax.scatter_apply(x, indices, xt.lax.neg, elements, update_shape=(1,)).tolist()
       [1, -2, 3]
     """
+    statics.check_callable("scatter_apply: func", func)
     x = shaped(operand)
     scalar = ShapedArray((), x.dtype, x.weak_type)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes, warned
+from xtrace.core import dtypes, statics, warned
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, scalar_of, shaped
 from xtrace.core.trace import Tracer, current
@@ -38,18 +38,18 @@ def canonical_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
                 else ""
             )
             raise TypeError(
-                f"{what} must be 1D sequences of concrete values of integer type, got {shape}.{hint}"
+                statics.told(f"{what} must be 1D sequences of concrete values of integer type, got {shape}.{hint}")
             ) from None
     if any([d < 0 for d in sizes]):
-        raise TypeError(f"{what} must have every element be nonnegative, got {sizes}.")
+        raise TypeError(statics.told(f"{what} must have every element be nonnegative, got {sizes}."))
     return sizes
 
 
 def canonical_axis(axis: Any, ndim: int) -> int:
     """`axis` as a nonnegative int. Raises ValueError if there is no such axis."""
-    found = index(axis)
+    found = statics.integer(axis, "axis")
     if not -ndim <= found < ndim:
-        raise ValueError(f"axis {found} is out of bounds for array of dimension {ndim}")
+        raise ValueError(statics.told(f"axis {found} is out of bounds for array of dimension {ndim}"))
     return found % ndim if found < 0 else found
 
 
@@ -110,7 +110,7 @@ def broadcast_in_dim(
       [[1, 1, 1], [2, 2, 2]]
     """
     shape = canonical_shape(shape)
-    dims = tuple([index(d) for d in broadcast_dimensions])
+    dims = statics.integers(broadcast_dimensions, "broadcast_dimensions")
     for i in range(1, len(dims)):
         if dims[i] < dims[i - 1]:  # the primitive's increase
             if len(dims) == shaped(operand).ndim:
@@ -212,7 +212,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
       (1, 3)
     """
     ndim = shaped(x).ndim
-    if ndim > rank:
+    if ndim > statics.integer(rank, "rank"):
         raise ValueError(f"broadcast_to_rank: x has {ndim} dimensions already, more than the rank {rank} asked for")
     return x if ndim == rank else expand_dims(x, range(rank - ndim))
 
@@ -367,6 +367,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     """
     shape = shaped(operand).shape
     places = range(len(shape) + 1)
+    start_dimension = statics.integer(start_dimension, "start_dimension")
+    if stop_dimension is not None:
+        stop_dimension = statics.integer(stop_dimension, "stop_dimension")
     lo, hi, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     if start_dimension + len(shape) * (start_dimension < 0) not in places or lo > hi:
         raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{start_dimension}:{stop_dimension}]")
@@ -401,6 +404,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
       (1, 2, 1)
     """
     shape = shaped(array).shape
+    dimensions = statics.integers(dimensions, "dimensions")
     rank = len(shape) + len(dimensions)
     places = {canonical_axis(d, rank) for d in dimensions}
     if len(places) < len(dimensions):
@@ -447,6 +451,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
       (2, 1)
     """
     ndim = shaped(array).ndim
+    dimensions = statics.integers(dimensions, "dimensions")
     dims = tuple(sorted([canonical_axis(d, ndim) for d in dimensions]))
     if len(set(dims)) < len(dims):
         raise ValueError(f"squeeze: dimensions are not unique: {tuple(dimensions)} names one twice")
@@ -498,7 +503,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
       >>> xt.lax.transpose(xt.lax.full((2, 3, 4), 0), (1, 2, 0)).shape
       (3, 4, 2)
     """
-    permutation = tuple([index(p) for p in permutation])
+    permutation = statics.integers(permutation, "permutation")
     if (
         permutation == tuple(range(len(permutation)))
         and hasattr(operand, "aval")
@@ -553,7 +558,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
       >>> xt.lax.rev(xt.numpy.array([1, 2, 3]), (0,)).tolist()
       [3, 2, 1]
     """
-    return rev_p.bind(operand, dimensions=tuple([index(d) for d in dimensions]))
+    return rev_p.bind(operand, dimensions=statics.integers(dimensions, "dimensions"))
 
 
 def _rev_batch(axis: MappedAxis, args: Any, dims: Any, *, dimensions: tuple[int, ...]) -> Any:

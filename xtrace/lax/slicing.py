@@ -5,12 +5,11 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Sequence
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import elementwise as _el
@@ -80,9 +79,9 @@ def slice(
     """
     return slice_p.bind(
         operand,
-        start_indices=tuple([as_int(i) for i in start_indices]),
-        limit_indices=tuple([as_int(i) for i in limit_indices]),
-        strides=None if strides is None else tuple([as_int(i) for i in strides]),
+        start_indices=statics.integers(start_indices, "start_indices"),
+        limit_indices=statics.integers(limit_indices, "limit_indices"),
+        strides=None if strides is None else statics.integers(strides, "strides"),
     )
 
 
@@ -135,12 +134,12 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     shape = shaped(operand).shape
     axis = shapes.canonical_axis(axis, len(shape))
     size = shape[axis]
-    start = 0 if start_index is None else as_int(start_index)
-    stop = size if limit_index is None else as_int(limit_index)
+    start = 0 if start_index is None else statics.integer(start_index, "start_index")
+    stop = size if limit_index is None else statics.integer(limit_index, "limit_index")
     start += size if start < 0 else 0
     stop += size if stop < 0 else 0
     starts, stops, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], stops[axis], strides[axis] = start, stop, as_int(stride)
+    starts[axis], stops[axis], strides[axis] = start, stop, statics.integer(stride, "stride")
     return slice_p.bind(operand, start_indices=tuple(starts), limit_indices=tuple(stops), strides=tuple(strides))
 
 
@@ -165,7 +164,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
       [3, 4]
     """
     shape = shaped(operand).shape
-    axis, index = shapes.canonical_axis(axis, len(shape)), as_int(index)
+    axis, index = shapes.canonical_axis(axis, len(shape)), statics.integer(index, "index")
     size = shape[axis]
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
@@ -233,7 +232,7 @@ def dynamic_slice(
       [1, 2, 3]
     """
     starts = dynamic_starts(shaped(operand).shape, start_indices, allow_negative_indices)
-    return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple([as_int(n) for n in slice_sizes]))
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=statics.integers(slice_sizes, "slice_sizes"))
 
 
 def dynamic_starts(shape: tuple[int, ...], start_indices: Any, allow_negative: Any = True) -> list[Any]:
@@ -258,6 +257,8 @@ def dynamic_starts(shape: tuple[int, ...], start_indices: Any, allow_negative: A
         )
     if allow_negative is True or allow_negative is False:
         allow_negative = [allow_negative] * len(shape)
+    elif not hasattr(allow_negative, "__len__"):
+        allow_negative = [statics.flag(allow_negative, "allow_negative_indices")] * len(shape)
     elif len(allow_negative) != len(shape):
         raise ValueError(
             f"allow_negative_indices must be a bool or one for each dimension, got {allow_negative} for shape {shape}"
@@ -382,7 +383,7 @@ def dynamic_slice_in_dim(
     shape = shaped(operand).shape
     axis = shapes.canonical_axis(axis, len(shape))
     starts, sizes = starts_along(shape, axis, start_index, allow_negative_indices), list(shape)
-    sizes[axis] = as_int(slice_size)
+    sizes[axis] = statics.integer(slice_size, "slice_size")
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple(sizes))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import creation
@@ -15,7 +14,7 @@ from xtrace.transforms.zeros import Zero, zero_tangent
 
 
 def _dimension(ndim: int, axis: int, name: str) -> int:
-    axis = operator.index(axis)
+    axis = statics.integer(axis, "axis")
     if not -ndim <= axis < ndim:
         raise ValueError(f"{name}: axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
@@ -62,7 +61,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     operands = tuple(operand) if several else (operand,)
     if not operands:
         raise TypeError("Sort requires at least one operand")
-    if not 1 <= num_keys <= len(operands):
+    if not 1 <= statics.integer(num_keys, "num_keys") <= len(operands):
         raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
     dimension = _dimension(shaped(operands[0]).ndim, dimension, "sort")
     out = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=int(num_keys))
@@ -187,7 +186,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
     if not ndim:
         raise TypeError("top_k needs an array of at least one dimension, got a scalar")
     dimension = _dimension(ndim, axis, "top_k")
-    return list(top_k_p.bind(operand, axis=dimension, is_stable=bool(is_stable), k=operator.index(k)))
+    return list(top_k_p.bind(operand, axis=dimension, is_stable=bool(is_stable), k=statics.integer(k, "k")))
 
 
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, **params: Any) -> Any:

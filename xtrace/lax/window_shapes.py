@@ -6,6 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from xtrace.core import statics
+
 Pads = tuple[tuple[int, int], ...]
 
 _PADDINGS = ("SAME", "SAME_LOWER", "VALID")
@@ -61,17 +63,23 @@ def padtype_to_pads(
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     pads = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides):
-        size, window, stride = int(size), int(window), int(stride)
+    sizes = statics.integers(in_shape, "in_shape")
+    windows, strides = (
+        statics.integers(window_shape, "window_shape"),
+        statics.integers(window_strides, "window_strides"),
+    )
+    if not len(sizes) == len(windows) == len(strides):
+        raise ValueError(
+            f"window_strides must have the same number of elements as in_shape and window_shape; {padding} padding got "
+            f"{strides}, {sizes} and {windows}"
+        )
+    for size, window, stride in zip(sizes, windows, strides):
+        if stride < 1:
+            raise ValueError(f"window_strides must be positive, got {strides}")
         total = max((-(-size // stride) - 1) * stride + window - size, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if name == "SAME" else (more, less))
     return pads
-
-
-def int_tuple(values: Sequence[Any]) -> tuple[int, ...]:
-    """A sequence of integers of any type as a tuple of Python's."""
-    return tuple([operator.index(v) for v in values])
 
 
 def int_pairs(name: str, padding: Any) -> Pads:

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import dtypes, pytree
+from xtrace.core import dtypes, pytree, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import elementwise as _elementwise
 from xtrace.lax import reductions as _reductions
 from xtrace.lax import shapes as _shapes
-from xtrace.lax.window_shapes import Pads, dilated, int_pairs, int_tuple, padtype_to_pads, windows_that_fit
+from xtrace.lax.window_shapes import Pads, dilated, int_pairs, padtype_to_pads, windows_that_fit
 
 
 class Window(NamedTuple):
@@ -87,13 +87,14 @@ def reduce_window_shape_tuple(
     >>> xt.lax.reduce_window_shape_tuple((8, 9), (2, 3), (2, 3), [(0, 0), (0, 0)])
     (4, 3)
     """
+    operand_shape = statics.integers(operand_shape, "operand_shape")
     ones = (1,) * len(operand_shape)
     window = Window(
-        int_tuple(window_dimensions),
-        int_tuple(window_strides),
+        statics.integers(window_dimensions, "window_dimensions"),
+        statics.integers(window_strides, "window_strides"),
         int_pairs("reduce_window", padding),
-        ones if base_dilation is None else int_tuple(base_dilation),
-        ones if window_dilation is None else int_tuple(window_dilation),
+        ones if base_dilation is None else statics.integers(base_dilation, "base_dilation"),
+        ones if window_dilation is None else statics.integers(window_dilation, "window_dilation"),
     )
     return window_count(operand_shape, window)
 
@@ -280,11 +281,11 @@ def reduce_window(
     if not flat:
         raise ValueError("reduce_window must have at least one operand.")
     avals = [shaped(x) for x in flat]
-    dimensions = int_tuple(window_dimensions)
+    dimensions = statics.integers(window_dimensions, "window_dimensions")
     ones = (1,) * len(dimensions)
-    strides = ones if window_strides is None else int_tuple(window_strides)
-    base = ones if base_dilation is None else int_tuple(base_dilation)
-    apart = ones if window_dilation is None else int_tuple(window_dilation)
+    strides = ones if window_strides is None else statics.integers(window_strides, "window_strides")
+    base = ones if base_dilation is None else statics.integers(base_dilation, "base_dilation")
+    apart = ones if window_dilation is None else statics.integers(window_dilation, "window_dilation")
     if isinstance(padding, str):
         sizes = [*map(dilated, avals[0].shape, base)]
         padding = tuple(padtype_to_pads(sizes, [*map(dilated, dimensions, apart)], strides, padding))
@@ -332,7 +333,10 @@ def select_and_scatter(
     [10.0, 0.0, 20.0, 0.0]
     """
     aval = shaped(operand)
-    dimensions, strides = int_tuple(window_dimensions), int_tuple(window_strides)
+    dimensions, strides = (
+        statics.integers(window_dimensions, "window_dimensions"),
+        statics.integers(window_strides, "window_strides"),
+    )
     if isinstance(padding, str):
         padding = tuple(padtype_to_pads(aval.shape, dimensions, strides, padding))
     scalar = ShapedArray((), aval.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
@@ -206,7 +206,7 @@ def _visible(full: tuple[int, ...], mask: Any, causal: bool, window: Any, q_leng
         if causal:
             parts.append(el.ge_p.bind(queries, keys))
         if window is not None:
-            left, right = window
+            left, right = statics.integers(window, "local_window_size")
             parts.append(el.le_p.bind(queries, el.add_p.bind(keys, np.int32(left))))
             parts.append(el.ge_p.bind(queries, el.sub_p.bind(keys, np.int32(right))))
     if q_lengths is not None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.axes import axes_size, split_axes
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
@@ -55,7 +54,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1, out_
 
         x = xnp.asarray(x)
     check_arraylike("one_hot", x)
-    num_classes = operator.index(num_classes)
+    num_classes = statics.integer(num_classes, "num_classes")
     dtype = dtypes.canonical_dtype(float if dtype is None else dtype)
     names, _ = split_axes(axis)
     if names:
@@ -66,7 +65,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: Any = -1, out_
         place = shapes.broadcast_in_dim(index, shaped(x).shape, ())
         return shapes.convert(lax.eq(x, place), dtype, False)
     rank = shaped(x).ndim + 1
-    axis = operator.index(axis)
+    axis = statics.integer(axis, "axis")
     if not -rank <= axis < rank:
         raise ValueError(f"one_hot: axis {axis} is out of bounds for array of dimension {rank}")
     out = _one_hot(x, num_classes=num_classes, dtype=dtype, axis=axis % rank)

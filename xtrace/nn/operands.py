@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.axes import split_axes
 from xtrace.core.primitive import shaped
 from xtrace.lax import reductions, shapes
@@ -57,9 +57,9 @@ def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     names, axis = split_axes(axis)
-    axes = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+    axes = (axis,) if isinstance(axis, (int, np.integer)) else statics.parts(axis, "axis", "an axis or several")
     for a in axes:
-        if not -ndim <= a < ndim:
+        if not -ndim <= statics.integer(a, "axis") < ndim:
             raise ValueError(f"{name}: axis {a} is out of bounds for array of dimension {ndim}")
     found = tuple([int(a) % ndim for a in axes])
     if len(set(found)) != len(found):

@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.exceptions import AxisError
 
+from xtrace.core import statics
 from xtrace.core.trace import Tracer
 from xtrace.numpy import promotion
 from xtrace.runtime import transfers
@@ -28,30 +29,30 @@ def as_array(name: str, x: Any) -> Any:
     return x if isinstance(x, (ArrayImpl, Tracer)) else transfers.put(x, transfers.aval_of(x))
 
 
-def canonical_axis(axis: Any, ndim: int) -> int:
+def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """`axis` counted from the front.
 
     Raises:
       AxisError: (a ValueError and an IndexError) there is no such axis.
     """
     if type(axis) is not int:
-        axis = operator.index(axis)
+        axis = statics.integer(axis, name)
     if 0 <= axis < ndim:
         return axis
     if -ndim <= axis < 0:
         return axis + ndim
-    raise AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+    raise AxisError(statics.told(f"axis {axis} is out of bounds for array of dimension {ndim}"))
 
 
 def canonical_axes(axes: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     """One axis or a sequence of them, counted from the front; each at most once."""
     if type(axes) is int or not isinstance(axes, Sequence):
         try:
-            return (canonical_axis(axes, ndim),)
+            return (canonical_axis(axes, ndim, name),)
         except TypeError:
-            if isinstance(axes, Tracer) or not hasattr(axes, "__iter__"):
+            if isinstance(axes, (Tracer, str, dict)) or not hasattr(axes, "__iter__"):
                 raise
-    found = tuple([canonical_axis(a, ndim) for a in axes])
+    found = tuple([canonical_axis(a, ndim, name) for a in axes])
     if len(set(found)) != len(found):
         raise ValueError(f"repeated {name}: {tuple(axes)} names a dimension of an array of dimension {ndim} twice")
     return found
@@ -79,7 +80,8 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
                 f"Shapes must be 1D sequences of concrete values of integer type, got {shape}. A traced value can't be "
                 "a size: pass it as static (static_argnums or static_argnames of jit), or use x.shape."
             ) from None
-        raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.") from e
+        message = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
+        raise TypeError(statics.told(message)) from e
 
 
 def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -99,7 +101,7 @@ def common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         for i, d in enumerate(s, rank - len(s)):
             if d != 1 and d != out[i]:
                 if out[i] != 1:
-                    raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(shapes)}")
+                    raise ValueError(statics.told(f"Incompatible shapes for broadcasting: shapes={list(shapes)}"))
                 out[i] = d
     return tuple(out)
 

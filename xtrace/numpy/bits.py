@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.numpy import manipulation
 from xtrace.numpy.arguments import as_array, canonical_axis
@@ -98,7 +98,7 @@ def _unpack(x: Any, axis: int | None, count: int | None, bitorder: str) -> Any:
     bits = lax.reshape(lax.convert_element_type(hit, np.uint8), (*x.shape[:-1], 8 * x.shape[-1]))
     size = bits.shape[-1]
     if count is not None:
-        wanted = count if count >= 0 else max(size + count, 0)
+        wanted = count if statics.integer(count, "count") >= 0 else max(size + count, 0)
         if wanted > size:
             bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, wanted - size, 0)])
         else:

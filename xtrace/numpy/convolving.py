@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xtrace import lax
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy.promotion import promote
@@ -29,9 +30,10 @@ def _slide(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any)
     if swapped:
         a, v = v, a
     n = min(left[0], right[0])
-    padding = {"valid": (0, 0), "same": (n // 2, n - n // 2 - 1), "full": (n - 1, n - 1)}.get(mode)
-    if padding is None:
-        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {mode!r}")
+    paddings = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}
+    if not isinstance(mode, str) or mode not in paddings:
+        raise ValueError(f"{name}: mode must be one of {list(paddings)}, got {statics.shown(mode)}")
+    padding = paddings[mode]
     v = v if correlate else lax.rev(v, (0,))
     out = lax.conv_general_dilated(
         lax.expand_dims(a, (0, 1)),

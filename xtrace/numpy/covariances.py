@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import elementwise as ew
@@ -88,7 +88,7 @@ def cov(
         return lax.full((0, 0), scalar(0, x))
     if not count:
         return lax.full(() if variables == 1 else (variables, variables), np.full((), np.nan, shaped(x).dtype)[()])
-    ddof = (0 if bias else 1) if ddof is None else ddof
+    ddof = (0 if bias else 1) if ddof is None else statics.number(ddof, "ddof")
     w = None
     if fweights is not None:
         w = _weights("fweights", fweights, count)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import literal
 from xtrace.core.trace import Tracer, current
@@ -136,7 +136,7 @@ def _make(
     aval = out.aval
     if new is not None and (aval.dtype != new or aval.weak_type):
         out = shapes.convert(out, new, False)
-    if ndmin > aval.ndim:
+    if ndmin and statics.integer(ndmin, "ndmin") > aval.ndim:
         missing = ndmin - aval.ndim
         out = shapes.broadcast_in_dim(out, (1,) * missing + aval.shape, range(missing, ndmin))
     return place(out, device, out_sharding)
@@ -178,9 +178,8 @@ def _checked(value: np.ndarray, given: Any) -> np.ndarray:
     if dtypes.kind(value.dtype) not in "biufc":
         shown = repr(given)
         shown = shown if len(shown) < 60 else f"of type {type(given).__name__}"
-        raise TypeError(
-            f"Value {shown} with dtype {value.dtype} is not a valid array type: arrays hold numbers and booleans."
-        )
+        message = f"Value {shown} with dtype {value.dtype} is not a valid array type: arrays hold numbers and booleans."
+        raise TypeError(statics.told(message))
     dtype = transfers.canonical_dtype(value.dtype)
     return value if value.dtype == dtype else value.astype(dtype)
 
@@ -238,7 +237,15 @@ def _from_sequence(x: Any, dtype: Any) -> Any:
             dtype = dtypes.canonicalize(dtypes.float64)
     arrays = [v for k, v in kinds.items() if type(k) is tuple and k[0] is not np.ndarray]
     if not arrays:
-        return constant(np.array(x, dtype))
+        try:
+            return constant(np.array(x, dtype))
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+        raise ValueError(
+            f"{statics.asked()}: the sequence has an inhomogeneous shape, its parts differ in length or depth: "
+            f"{statics.shown(x)}. Arrays have one shape; pad the parts, or keep them in a list."
+        )
     if current.trace is None and all([_on_host(v) for v in arrays]):
         return constant(np.array(x, dtype))
     return _stack(x, dtype)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import cumulative, joining, shapes
@@ -29,7 +28,7 @@ def _accumulate(
     else:
         if isinstance(axis, tuple):
             raise TypeError(f"{name} takes one axis, got {axis}")
-        axis = canonical_axis(operator.index(axis), aval.ndim)
+        axis = canonical_axis(statics.integer(axis, "axis"), aval.ndim)
     if in_place_of_nan is not None and dtypes.is_inexact(aval.dtype):
         a = without_nan(a, in_place_of_nan)
     if dtype is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.numpy import elementwise, joining, manipulation
 from xtrace.numpy.arguments import as_array, canonical_axes, canonical_axis
@@ -35,7 +34,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     Array([3, 5], dtype=int32)
     """
     x = as_array("diff", a)
-    n = operator.index(n)
+    n = statics.integer(n, "n")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     if x.aval.ndim == 0:
@@ -122,7 +121,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     x = as_array("gradient", f)
     ndim = x.aval.ndim
     axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
-    order = 1 if edge_order is None else operator.index(edge_order)
+    order = 1 if edge_order is None else statics.integer(edge_order, "edge_order")
     if order not in (1, 2):
         raise ValueError(f"edge_order is 1 or 2, got {edge_order}")
     for i in axes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import bitwise, comparisons, creation, joining, selection, shapes, slicing
@@ -343,7 +342,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 def _tensordot_axes(axes: Any, left: int, right: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The dimensions of each operand that `axes` contracts."""
     if not hasattr(axes, "__iter__"):
-        n = operator.index(axes)
+        n = statics.integer(axes, "axes")
         if n > min(left, right):
             raise TypeError(f"Number of tensordot axes (axes {n}) exceeds input ranks ({left} and {right})")
         return tuple(range(left - n, left)), tuple(range(n))

@@ -9,7 +9,7 @@ import numpy as np
 from ml_dtypes import finfo as finfo
 from ml_dtypes import iinfo as iinfo
 
-from xtrace.core import config, dtypes, warned
+from xtrace.core import config, dtypes, statics, warned
 from xtrace.core.dtypes import DType, ExtendedDtype
 from xtrace.runtime.array import Array as ndarray  # noqa: F401  (numpy's name for it)
 
@@ -236,6 +236,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     source, target = [x if isinstance(x, type) else getattr(x, "dtype", x) for x in (from_, to)]
     if isinstance(source, (int, float, complex)) and not isinstance(source, bool):
         raise TypeError(f"can_cast: got the number {source!r}, whose answer would depend on its value; pass a dtype")
+    statics.option(casting, "casting", ("no", "equiv", "safe", "same_kind", "unsafe"))
     return bool(np.can_cast(dtypes.as_dtype(source), dtypes.as_dtype(target), casting))  # type: ignore[arg-type]
 
 

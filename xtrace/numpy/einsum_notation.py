@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, config, dtypes
+from xtrace.core import composite, config, dtypes, statics
 from xtrace.core.primitive import shaped
 from xtrace.core.records import Record
 from xtrace.core.trace import current
@@ -100,10 +100,14 @@ def einsum(
         red.refuse_out("einsum", out)
     if type(subscripts) is not str:
         subscripts, operands = _as_string(subscripts, operands)
-    method = (
-        tuple([tuple(p) for p in optimize if p != "einsum_path"]) if isinstance(optimize, (list, tuple)) else optimize
-    )
+    method = optimize
+    if isinstance(optimize, (list, tuple)):
+        method = tuple([statics.integers(p, "optimize") for p in optimize if p != "einsum_path"])
+    elif not isinstance(optimize, (bool, str)):
+        statics.refuse("optimize", optimize, "True, False, the name of a method or a path")
     custom = None if _dot_general is lax_dots.dot_general else _dot_general
+    if custom is not None:
+        statics.check_callable("einsum: _dot_general", custom)
     if current.trace is not None:
         return _evaluate(subscripts, operands, method, precision, preferred_element_type, custom)
     key = (subscripts, method, precision, preferred_element_type, custom)

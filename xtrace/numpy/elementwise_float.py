@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import composite, dtypes
+from xtrace.core import composite, dtypes, statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy.elementwise import refuse_complex
@@ -206,7 +205,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """
     _no_out("round", out)
     check_arraylike("round", a)
-    decimals = index(decimals)
+    decimals = statics.integer(decimals, "decimals")
     dtype = dtypes.of_value(a)[0]
     if dtypes.is_bool(dtype):
         raise ValueError("round takes numbers, got booleans: convert them with .astype(int) first")

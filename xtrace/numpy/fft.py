@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer
@@ -42,7 +41,7 @@ def _scale(norm: str | None, inverse: bool, size: int) -> float:
 def _sizes(s: Any) -> tuple[int, ...] | None:
     if s is None:
         return None
-    found = tuple([operator.index(n) for n in s])
+    found = statics.integers(s, "s")
     if any([n <= 0 for n in found]):
         raise ValueError(f"Shape should be positive. Got {found}.")
     return found
@@ -61,7 +60,7 @@ def _plan(
             raise ValueError(f"numpy.fft.{name}: s={s} has more sizes than the array has dimensions, which are {ndim}")
         axes = tuple([first + i for i in axes])
     else:
-        given, axes = axes, tuple([operator.index(i) for i in axes])
+        given, axes = axes, statics.integers(axes, "axes")
         if s is not None and len(s) != len(axes):
             raise ValueError(f"Shape and axes have different lengths. Got {s} and {axes}.")
         if len(set(axes)) != len(axes):
@@ -199,7 +198,7 @@ def _many(name: str, fft_type: FftType, what: str, result: str, example: str) ->
     """
 
     def two(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
-        if len(axes) != 2:
+        if len(statics.parts(axes, "axes", "two axes")) != 2:
             raise ValueError(f"jax.numpy.fft.{name}2 only supports 2 axes. Got axes = {axes!r}.")
         return _apply(f"{name}2", fft_type, a, s, axes, norm, inverse)
 
@@ -314,7 +313,7 @@ def _frequencies(name: str, n: Any, d: Any, dtype: Any, device: Any, positions: 
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.")
     if isinstance(d, (list, tuple)):
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
-    n = operator.index(n)
+    n = statics.integer(n, "n")
     wanted = dtypes.canonicalize(dtypes.float64) if dtype is None else canonical(dtype, f"fft.{name}")
     used = dtypes.to_real(dtypes.canonicalize(dtypes.to_inexact(wanted)))
     k = positions(n).astype(used)
@@ -323,7 +322,7 @@ def _frequencies(name: str, n: Any, d: Any, dtype: Any, device: Any, positions: 
         out = out if wanted == used else lax.convert_element_type(out, wanted)
     else:
         with np.errstate(all="ignore"):
-            out = constant((k / np.asarray(d * n).astype(used)).astype(used).astype(wanted))
+            out = constant((k / np.asarray(statics.number(d, "d") * n).astype(used)).astype(used).astype(wanted))
     return out if device is None else place(out, device)
 
 

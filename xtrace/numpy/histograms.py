@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import bitwise, comparisons, creation, scatters, selection, shapes, slicing
@@ -50,12 +49,12 @@ def bincount(
         raise TypeError(f"x argument to bincount must have an integer type; got {aval.dtype}")
     if aval.ndim != 1:
         raise ValueError(f"bincount needs a vector, got shape {aval.shape}")
-    minlength = operator.index(minlength)
+    minlength = statics.integer(minlength, "minlength")
     if length is None:
         values = concrete("bincount", x, "length")
         length = max(minlength, int(values.max()) + 1 if values.size else 0)
     else:
-        length = max(minlength, operator.index(length))
+        length = max(minlength, statics.integer(length, "length"))
     return _bincount(x, weights, length)
 
 
@@ -130,7 +129,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if shaped(red.operand("histogram_bin_edges", bins)).ndim == 1:
         (a,) = promotion.promote_args_inexact("histogram_bin_edges", a)
         return shapes.convert_element_type(bins, shaped(a).dtype)
-    return _edges(a, range, operator.index(bins))
+    return _edges(a, range, statics.integer(bins, "bins"))
 
 
 @composite(static_argnames=("bins",))
@@ -235,7 +234,10 @@ def histogram2d(
     from xtrace.lax import joining
 
     sample = joining.concatenate([shapes.expand_dims(x, (1,)), shapes.expand_dims(y, (1,))], 1)
-    if not isinstance(bins, (int, np.integer)) and len(bins) != 2:  # edges for both
+    if (
+        not isinstance(bins, (int, np.integer))
+        and len(statics.parts(bins, "bins", "a number, or two numbers or arrays")) != 2
+    ):  # edges for both
         bins = [bins, bins]
     counts, (x_edges, y_edges) = histogramdd(sample, bins, range, weights, density)
     return counts, x_edges, y_edges
@@ -270,9 +272,9 @@ def histogramdd(
     n, dims = shaped(sample).shape
     if isinstance(bins, (int, np.integer)):
         bins = [int(bins)] * dims
-    if len(bins) != dims:
+    if len(statics.parts(bins, "bins", "a number, or a number or array a dimension")) != dims:
         raise ValueError(f"should be a bin for each dimension: got {len(bins)} for {dims}")
-    if range is not None and len(range) != dims:
+    if range is not None and len(statics.parts(range, "range", "a pair of numbers a dimension")) != dims:
         raise ValueError(f"Expected {dims} ranges, got {len(range)}")
     columns = [slicing.index_in_dim(sample, d, 1, False) for d in _numbers(dims)]
     edges = [histogram_bin_edges(columns[d], bins[d], None if range is None else range[d]) for d in _numbers(dims)]

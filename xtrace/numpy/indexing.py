@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import composite, config, dtypes, source, warned
+from xtrace.core import composite, config, dtypes, source, statics, warned
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
 from xtrace.lax import joining, scatters, shapes, slicing
@@ -359,6 +359,7 @@ class IndexUpdate:
         wrap_negative_indices: bool = True,
     ) -> Any:
         """x with the function of one scalar applied to the indexed elements, as often as each is named."""
+        statics.check_callable("at[...].apply: func", func)
         x, aval = self.array, shaped(self.array)
         parsed_mode = FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
         parsed = index_parsing.parse(aval.shape, self.index, wrap_negative_indices, parsed_mode in (CLIP, PROMISE))

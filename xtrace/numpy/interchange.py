@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.numpy.creation import array, asarray, place
 from xtrace.runtime import backends, jaxlib_api
 
@@ -78,6 +78,11 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
       >>> xnp.frombuffer(bytes([1, 2, 3]), dtype="uint8")
       Array([1, 2, 3], dtype=uint8)
     """
+    count, offset = statics.integer(count, "count"), statics.integer(offset, "offset")
+    try:
+        memoryview(buffer)
+    except TypeError:
+        statics.refuse("buffer", buffer, "bytes, or another object with a buffer,")
     return asarray(np.frombuffer(buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
 
 
@@ -101,6 +106,9 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
       >>> xnp.fromstring("1, 2, 3", dtype=int, sep=",")
       Array([1, 2, 3], dtype=int32)
     """
+    statics.check_instance(string, (str, bytes), "string", "a string")
+    statics.check_instance(sep, str, "sep", "a string")
+    count = statics.integer(count, "count")
     return asarray(np.fromstring(string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
 
 

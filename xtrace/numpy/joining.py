@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes, errors
+from xtrace.core import dtypes, errors, statics
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
 from xtrace.lax import joining as _lax_joining
@@ -362,13 +361,10 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _static_int(x: Any, what: str) -> int:
-    """An integer that decides about shapes."""
-    if type(x) is int:
-        return x
-    try:
-        return operator.index(x)
-    except errors.TracerIntegerConversionError as e:
-        raise errors.ConcretizationTypeError(x, f"It is {what}, which decides about a shape.", wanted="int") from e
+    """An integer that decides about shapes; `what` says the argument that it is, or is part of."""
+    if isinstance(x, Tracer) and x.to_concrete_value() is None:
+        raise errors.ConcretizationTypeError(x, f"It is {what}, which decides about a shape.", wanted="int")
+    return statics.integer(x, what)
 
 
 def _sizes(name: str, given: Any, size: int, equal: bool) -> tuple[int, ...]:

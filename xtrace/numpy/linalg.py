@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, creation, shapes
@@ -188,7 +187,7 @@ def matrix_power(a: Any, n: int) -> Any:
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise TypeError(f"Last 2 dimensions of the array must be square, got shape {shape}")
     try:
-        n = operator.index(n)
+        n = statics.integer(n, "n")
     except TypeError:
         raise TypeError(f"exponent must be an integer, got {n!r}") from None
     if n < 0:
@@ -226,7 +225,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
     >>> xt.numpy.linalg.multi_dot([np.ones((2, 9)), np.ones((9, 9)), np.ones(9)]).shape
     (2,)
     """
-    values = [red.operand("linalg.multi_dot", x) for x in arrays]
+    values = [red.operand("linalg.multi_dot", x) for x in statics.parts(arrays, "arrays", "a sequence of arrays")]
     found = [shaped(x).shape for x in values]
     inner = all([len(s) == 2 for s in found[1:-1]])
     if len(values) < 2 or not inner or not {len(found[0]), len(found[-1])} <= {1, 2}:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, creation, custom_functions, identities, reductions, selection, shapes, slicing
@@ -17,6 +16,7 @@ from xtrace.lax.linalg import lu_factors
 from xtrace.lax.linalg import matrices as mx
 from xtrace.numpy import promotion
 from xtrace.numpy import reductions as red
+from xtrace.numpy.arguments import canonical_axes
 
 
 class SlogdetResult(NamedTuple):
@@ -253,7 +253,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     >>> xt.numpy.linalg.tensorinv(np.eye(4).reshape(2, 2, 4), 2).shape
     (4, 2, 2)
     """
-    ind = operator.index(ind)
+    ind = statics.integer(ind, "ind")
     if ind <= 0:
         raise ValueError(f"tensorinv: ind must be a positive integer, got {ind}")
     a = red.operand("linalg.tensorinv", a)
@@ -285,7 +285,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     a, b = red.operand("linalg.tensorsolve", a), red.operand("linalg.tensorsolve", b)
     ndim = shaped(a).ndim
     if axes is not None:
-        moved = [i % ndim for i in axes]
+        moved = canonical_axes(axes, ndim, "axes")
         a = shapes.transpose(a, [*[i for i in range(ndim) if i not in moved], *moved])
     rest = shaped(a).shape[shaped(b).ndim :]
     n = math.prod(shaped(b).shape)

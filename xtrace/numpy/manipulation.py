@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes, warned
+from xtrace.core import dtypes, statics, warned
 from xtrace.core.composite import composite
 from xtrace.lax import shapes
 from xtrace.numpy.arguments import (
@@ -115,7 +114,11 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     x = as_array("transpose", a)
     ndim = x.aval.ndim
     identity = tuple(range(ndim))
-    permutation = identity[::-1] if axes is None else tuple([canonical_axis(i, ndim) for i in axes])
+    permutation = (
+        identity[::-1]
+        if axes is None
+        else tuple([canonical_axis(i, ndim, "axes") for i in statics.parts(axes, "axes", "a sequence of axes")])
+    )
     return x if permutation == identity else shapes.transpose_p.bind(x, permutation=permutation)
 
 
@@ -232,7 +235,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     x = as_array("rollaxis", a)
     ndim = x.aval.ndim
     axis = canonical_axis(axis, ndim)
-    start = operator.index(start)
+    start = statics.integer(start, "start")
     if not -ndim <= start <= ndim:
         raise ValueError(f"{start=} must satisfy {-ndim}<=start<={ndim}")
     if start < 0:
@@ -509,12 +512,12 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
             f"rot90 requires its first argument to have ndim at least two, but got first argument of shape "
             f"{x.aval.shape}, which has ndim {ndim}"
         )
-    if len(axes) != 2:
+    if len(axes := statics.integers(axes, "axes")) != 2:
         raise ValueError(f"rot90 takes two axes, got axes={tuple(axes)}")
     first, second = (canonical_axis(i, ndim) for i in axes)
     if first == second:
         raise ValueError(f"Axes must be different, got axes={tuple(axes)} of an array of dimension {ndim}")
-    return _rotate(x, operator.index(k) % 4, first, second)
+    return _rotate(x, statics.integer(k, "k") % 4, first, second)
 
 
 @composite(static_argnames=("k", "first", "second"))
@@ -568,15 +571,15 @@ def _static_shift(shift: Any) -> tuple[int, ...] | int | None:
         return shift
     if isinstance(shift, (tuple, list, np.ndarray)) and np.ndim(shift if isinstance(shift, np.ndarray) else 0) <= 1:
         if isinstance(shift, np.ndarray) and shift.ndim == 0:
-            return operator.index(shift)
+            return statics.integer(shift, "shift")
         if all(isinstance(s, (int, np.integer)) for s in shift):
-            return tuple([operator.index(s) for s in shift])
+            return statics.integers(shift, "shift")
         if any(hasattr(s, "aval") for s in shift):
             return None
     if hasattr(shift, "aval"):
         return None
     try:
-        return operator.index(shift)
+        return statics.integer(shift, "shift")
     except TypeError:
         raise TypeError(f"roll shifts by integers, got shift={shift!r} of type {type(shift).__name__}") from None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from xtrace import lax
-from xtrace.core import dtypes, pytree
+from xtrace.core import dtypes, pytree, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes as _shapes
@@ -53,6 +53,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     >>> xnp.apply_along_axis(lambda row: row[::-1] - row[0], 1, xnp.array([[1, 2], [5, 9]])).tolist()
     [[1, 0], [4, 0]]
     """
+    statics.check_callable("apply_along_axis: func1d", func1d)
     x = as_array("apply_along_axis", arr)
     ndim = x.aval.ndim
     axis = canonical_axis(axis, ndim)
@@ -90,8 +91,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Sequence[int]
     >>> xnp.apply_over_axes(lambda x, axis: x.sum(axis), xnp.ones((2, 3)), [0, 1])
     Array([[6.]], dtype=float32)
     """
+    statics.check_callable("apply_over_axes: func", func)
     x = as_array("apply_over_axes", a)
-    for axis in axes:
+    for axis in statics.integers(axes if hasattr(axes, "__iter__") else (axes,), "axes"):
         ndim = x.aval.ndim
         axis = canonical_axis(axis, ndim)
         out = as_array("apply_over_axes", func(x, axis))
@@ -117,6 +119,7 @@ Core = tuple[str, ...]
 
 def _parse(signature: str) -> tuple[list[Core], list[Core]]:
     """Core dimensions of the inputs and of the outputs, of a signature such as `(m,n),(n)->(m)`."""
+    statics.check_instance(signature, str, "signature", "a string, such as '(m,n),(n)->(m)',")
     compact = "".join(signature.split())
     if not _SIGNATURE.fullmatch(compact):
         raise ValueError(f"not a valid gufunc signature: {signature!r}; one looks like '(m,n),(n)->(m)'")
@@ -148,7 +151,8 @@ def vectorize(
     >>> dots(xnp.ones((3, 2)), xnp.ones(2))
     Array([2., 2., 2.], dtype=float32)
     """
-    for e in excluded:
+    statics.check_callable("vectorize: pyfunc", pyfunc)
+    for e in statics.parts(excluded, "excluded", "a set of integers and strings"):
         if not isinstance(e, (int, str)):
             raise TypeError(
                 f"numpy.vectorize can only exclude integer or string arguments, but excluded={set(excluded)!r}"
@@ -278,6 +282,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     >>> xnp.select([x < 2, x < 4], [x, x * 10], -1)
     Array([ 0,  1, 20, 30, -1], dtype=int32)
     """
+    condlist = statics.parts(condlist, "condlist", "a sequence of arrays")
+    choicelist = statics.parts(choicelist, "choicelist", "a sequence of arrays")
     if len(condlist) != len(choicelist):
         raise ValueError(
             f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)}): "
@@ -343,7 +349,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     else:
         condition = as_array("piecewise", condlist)
         conditions = [condition] if condition.aval.shape == x.aval.shape else list(lax.unstack(condition, 0))
-    count, functions = len(conditions), list(funclist)
+    count, functions = len(conditions), list(statics.parts(funclist, "funclist", "a sequence of functions and numbers"))
     if len(functions) == count:
         functions.append(0)
     elif len(functions) != count + 1:

@@ -51,7 +51,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     widths = _widths(pad_width, x.aval.ndim)
     if callable(mode):
         return _pad_by_function(x, widths, mode, kwargs)
-    settings = _SETTINGS.get(mode)
+    settings = _SETTINGS.get(mode) if isinstance(mode, str) else None
     if settings is None:
         raise NotImplementedError(
             f"Unimplemented padding mode {mode!r} for numpy.pad. The modes are {', '.join(_SETTINGS)}."

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes, errors
+from xtrace.core import dtypes, errors, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer
@@ -47,7 +46,7 @@ def polyfit(
     [2.0, 1.0]
     """
     check_arraylike("polyfit", x, y, *(() if w is None else (w,)))
-    deg = operator.index(deg)
+    deg = statics.integer(deg, "deg")
     points, values = shaped(x), shaped(y)
     if deg < 0:
         raise ValueError(f"polyfit: expected deg >= 0, got {deg}")
@@ -68,7 +67,7 @@ def polyfit(
     if rcond is None:
         dtype = dtypes.canonicalize(dtypes.to_inexact(points.dtype))
         rcond = points.size * float(dtypes.finfo(dtype).eps)
-    return _polyfit(x, y, w, deg=deg, rcond=float(rcond), full=bool(full), cov=cov)
+    return _polyfit(x, y, w, deg=deg, rcond=float(statics.number(rcond, "rcond")), full=bool(full), cov=cov)
 
 
 @composite(static_argnames=("deg", "rcond", "full", "cov"))

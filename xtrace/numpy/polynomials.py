@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import composite
+from xtrace.core import composite, statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
@@ -48,7 +47,7 @@ def polyval(p: Any, x: Any, *, unroll: int | None = None) -> Any:
       Array([-1,  0,  3,  8], dtype=int32)
     """
     check_arraylike("polyval", p, x)
-    return _polyval(p, x, 16 if unroll is None else index(unroll))
+    return _polyval(p, x, 16 if unroll is None else statics.integer(unroll, "unroll"))
 
 
 @composite.composite(static_argnames=("unroll",))
@@ -243,7 +242,7 @@ def polyder(p: Any, m: int = 1) -> Any:
       >>> xnp.polyder(xnp.array([1, 1, 1, 1]))
       Array([3., 2., 1.], dtype=float32)
     """
-    m = index(m)
+    m = statics.integer(m, "m")
     if m < 0:
         raise ValueError(f"polyder: the order of the derivative can't be negative, got m={m}")
     (p,) = _coefficients("polyder", p)
@@ -277,7 +276,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
       >>> xnp.polyint(xnp.array([3.0, 2.0]), k=7)
       Array([1.5, 2. , 7. ], dtype=float32)
     """
-    m = index(m)
+    m = statics.integer(m, "m")
     if m < 0:
         raise ValueError(f"polyint: the order of the integral can't be negative, got m={m}")
     k = 0 if k is None else k

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes, errors
+from xtrace.core import dtypes, errors, statics
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
 from xtrace.lax.gathers import GatherScatterMode, gather_p
@@ -74,7 +73,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         found = concrete(x, "The size argument of nonzero must be given where the array is traced: nonzero(x, size=n).")
         return tuple([integers(i) for i in np.nonzero(found)])
-    return tuple(_nonzero(x, operator.index(size), fills))
+    return tuple(_nonzero(x, statics.integer(size, "size"), fills))
 
 
 def _fill_values(fill_value: Any, ndim: int) -> tuple[int, ...]:
@@ -85,10 +84,10 @@ def _fill_values(fill_value: Any, ndim: int) -> tuple[int, ...]:
             raise ValueError(
                 f"fill_value tuple must have length equal to number of axes ({ndim}); got {len(fill_value)}"
             )
-        return tuple([int(v) for v in fill_value])
+        return statics.integers(fill_value, "fill_value")
     if np.ndim(fill_value):
         raise ValueError(f"fill_value must be a scalar or tuple of scalars; got {fill_value}")
-    return (int(fill_value),) * ndim
+    return (int(statics.number(fill_value, "fill_value")),) * ndim
 
 
 @composite(static_argnames=("size", "fills"))
@@ -238,7 +237,9 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
       5
     """
     dims = canonical_shape(dims)
-    given = [as_array("ravel_multi_index", i) for i in multi_index]
+    given = [
+        as_array("ravel_multi_index", i) for i in statics.parts(multi_index, "multi_index", "a sequence of arrays")
+    ]
     if len(given) != len(dims):
         raise ValueError(f"ravel_multi_index: got {len(given)} index arrays for {len(dims)} dimensions {dims}")
     for x in given:
@@ -333,7 +334,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
       >>> [i.tolist() for i in xnp.diag_indices(3)]
       [[0, 1, 2], [0, 1, 2]]
     """
-    n, ndim = operator.index(n), operator.index(ndim)
+    n, ndim = statics.integer(n, "n"), statics.integer(ndim, "ndim")
     if n < 0 or ndim < 0:
         raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}")
     return (lax.iota(dtypes.canonicalize(dtypes.int64), n),) * ndim
@@ -380,7 +381,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
       >>> [i.tolist() for i in xnp.tril_indices(2)]
       [[0, 1, 1], [0, 0, 1]]
     """
-    rows, columns = np.tril_indices(operator.index(n), operator.index(k), None if m is None else operator.index(m))
+    columns = None if m is None else statics.integer(m, "m")
+    rows, columns = np.tril_indices(statics.integer(n, "n"), statics.integer(k, "k"), columns)
     return integers(rows), integers(columns)
 
 
@@ -400,7 +402,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
       >>> [i.tolist() for i in xnp.triu_indices(2)]
       [[0, 0, 1], [0, 1, 1]]
     """
-    rows, columns = np.triu_indices(operator.index(n), operator.index(k), None if m is None else operator.index(m))
+    columns = None if m is None else statics.integer(m, "m")
+    rows, columns = np.triu_indices(statics.integer(n, "n"), statics.integer(k, "k"), columns)
     return integers(rows), integers(columns)
 
 
@@ -472,7 +475,8 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int
       >>> [i.tolist() for i in xnp.mask_indices(2, xnp.triu)]
       [[0, 0, 1], [0, 1, 1]]
     """
-    n = operator.index(n)
+    n = statics.integer(n, "n")
+    statics.check_callable("mask_indices: mask_func", mask_func)
     rows, columns = nonzero(mask_func(lax.full((n, n), 1, dtypes.int64), k), size=size)
     return rows, columns
 
@@ -504,7 +508,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     one, two = canonical_axis(axis1, x.ndim), canonical_axis(axis2, x.ndim)
     if one == two:
         raise ValueError(f"diagonal: axis1 and axis2 must differ, both are axis {one}")
-    return _diagonal(x, operator.index(offset), one, two)
+    return _diagonal(x, statics.integer(offset, "offset"), one, two)
 
 
 @functools.lru_cache(1024)
@@ -560,7 +564,7 @@ def diag(v: Any, k: int = 0) -> Any:
         return diagonal(x, k)
     if x.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got shape {x.shape}")
-    return _diag(x, operator.index(k))
+    return _diag(x, statics.integer(k, "k"))
 
 
 @composite(static_argnames=("k",))

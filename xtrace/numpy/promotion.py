@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import config, dtypes, warned
+from xtrace.core import config, dtypes, statics, warned
 from xtrace.core.primitive import aval_of, check_int_range, shaped
 from xtrace.core.trace import Tracer
 from xtrace.lax import shapes
@@ -87,7 +87,8 @@ def check_broadcast(name: str, found: list[tuple[int, ...]]) -> None:
     rank = max(map(len, found))
     for sizes in zip(*[(1,) * (rank - len(s)) + s for s in found]):
         if len({d for d in sizes if d != 1}) > 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: {name} got shapes={found}.")
+            message = f"Incompatible shapes for broadcasting: {name} got shapes={found}."
+            raise ValueError(statics.told(message))
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:

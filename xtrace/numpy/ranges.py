@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import composite, dtypes, errors
+from xtrace.core import composite, dtypes, errors, statics
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer
 from xtrace.lax import shapes
@@ -146,7 +145,7 @@ def linspace(
       >>> xnp.linspace(0, 1, 5)
       Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    num = index(_concrete(num, "argument `num` of linspace"))
+    num = statics.integer(_concrete(num, "argument `num` of linspace"), "num")
     if num < 0:
         raise ValueError(f"linspace: the number of samples can't be negative, got num={num}")
     check_arraylike("linspace", start, stop)
@@ -154,7 +153,7 @@ def linspace(
         new = dtypes.to_inexact(dtypes.result_type(start, stop))
     else:
         new = canonical(dtype, "linspace")
-    out, distance = _linspace(start, stop, num, bool(endpoint), dtypes.canonicalize(new), index(axis))
+    out, distance = _linspace(start, stop, num, bool(endpoint), dtypes.canonicalize(new), statics.integer(axis, "axis"))
     out = place(out, device)
     return (out, distance) if retstep else out
 
@@ -235,7 +234,15 @@ def logspace(
     """
     check_arraylike("logspace", start, stop, base)
     new = dtypes.to_inexact(dtypes.result_type(start, stop)) if dtype is None else canonical(dtype, "logspace")
-    return _logspace(start, stop, base, index(num), bool(endpoint), dtypes.canonicalize(new), index(axis))
+    return _logspace(
+        start,
+        stop,
+        base,
+        statics.integer(num, "num"),
+        bool(endpoint),
+        dtypes.canonicalize(new),
+        statics.integer(axis, "axis"),
+    )
 
 
 @composite.composite(static_argnames=("num", "endpoint", "dtype", "axis"))
@@ -271,7 +278,14 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """
     check_arraylike("geomspace", start, stop)
     new = dtypes.to_inexact(dtypes.result_type(start, stop)) if dtype is None else canonical(dtype, "geomspace")
-    return _geomspace(start, stop, index(num), bool(endpoint), dtypes.canonicalize(new), index(axis))
+    return _geomspace(
+        start,
+        stop,
+        statics.integer(num, "num"),
+        bool(endpoint),
+        dtypes.canonicalize(new),
+        statics.integer(axis, "axis"),
+    )
 
 
 @composite.composite(static_argnames=("num", "endpoint", "dtype", "axis"))
@@ -432,9 +446,8 @@ def triu(m: Any, k: int = 0) -> Any:
              [0., 1.]], dtype=float32)
     """
     check_arraylike("triu", m)
-    return _triu(
-        _matrix("triu", m), lax.sub(_integer(k, "triu"), np.int32(1)) if isinstance(k, Tracer) else np.int32(k - 1)
-    )
+    last = lax.sub(_integer(k, "triu"), np.int32(1)) if isinstance(k, Tracer) else np.int32(statics.integer(k, "k") - 1)
+    return _triu(_matrix("triu", m), last)
 
 
 def _matrix(name: str, m: Any) -> Any:
@@ -488,7 +501,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     aval = shaped(x)
     if aval.ndim != 1:
         raise ValueError(f"vander takes an array of one dimension, got shape {aval.shape}")
-    columns = aval.shape[0] if N is None else index(_concrete(N, "argument `N` of vander"))
+    columns = aval.shape[0] if N is None else statics.integer(_concrete(N, "argument `N` of vander"), "N")
     if columns < 0:
         raise ValueError(f"vander: the number of columns can't be negative, got N={columns}")
     return _vander(asarray(x), columns, bool(increasing))
@@ -676,7 +689,7 @@ def _window(name: str, formula: Any, doc: str) -> Any:
     program = composite.composite(formula, static_argnames=("M",))
 
     def window(M: int) -> Any:
-        M = int(_concrete(M, f"argument `M` of {name}"))
+        M = int(statics.number(_concrete(M, f"argument `M` of {name}"), "M"))
         dtype = dtypes.canonicalize(dtypes.float64)
         if M <= 1:
             from xtrace.numpy.filling import ones
@@ -749,7 +762,7 @@ def kaiser(M: int, beta: Any) -> Any:
       >>> xnp.kaiser(3, 0.0)
       Array([1., 1., 1.], dtype=float32)
     """
-    M = int(_concrete(M, "argument `M` of kaiser"))
+    M = int(statics.number(_concrete(M, "argument `M` of kaiser"), "M"))
     if M <= 1:
         from xtrace.numpy.filling import ones
 

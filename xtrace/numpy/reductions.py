@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.axes import axes_size, split_axes
 from xtrace.core.composite import composite
@@ -703,7 +703,7 @@ def _variance(
     squares = square_of_distance(a, center)
     total = reduce(SUM, squares, axis, shaped(squares).dtype, None, keepdims, None, where)
     if where is None:
-        freedom = _count(shape, axis) - ddof
+        freedom = _count(shape, axis) - statics.number(ddof, "ddof")
         if freedom <= 0:
             nothing = filled(shaped(total).shape, el.scalar_like(total, np.nan))
             return shapes.convert(nothing, result, False)

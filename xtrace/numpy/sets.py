@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xtrace.core import dtypes, errors
+from xtrace.core import dtypes, errors, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer
@@ -147,7 +147,7 @@ def _unique(
     n = aval.size if place is None else aval.shape[place]
     if n == 0:
         return _unique_of_nothing(name, aval, place, size, fill_value)
-    return _unique_sized(ar, fill_value, int(size), bool(equal_nan), place)  # type: ignore[no-any-return]
+    return _unique_sized(ar, fill_value, statics.integer(size, "size"), bool(equal_nan), place)  # type: ignore[no-any-return]
 
 
 def _unique_of_nothing(name: str, aval: Any, axis: int | None, size: int, fill: Any) -> tuple[Any, Any, Any, Any]:
@@ -387,7 +387,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     """
     if size is None:
         return _canonical(np.union1d(*_both_concrete("union1d", ar1, ar2)))
-    return _union_sized(ar1, ar2, fill_value, int(size))
+    return _union_sized(ar1, ar2, fill_value, statics.integer(size, "size"))
 
 
 @composite(static_argnames=("size",))
@@ -421,7 +421,7 @@ def setdiff1d(
     """
     if size is None:
         return _canonical(np.setdiff1d(*_both_concrete("setdiff1d", ar1, ar2), assume_unique))
-    return _setdiff_sized(ar1, ar2, fill_value, bool(assume_unique), int(size))
+    return _setdiff_sized(ar1, ar2, fill_value, bool(assume_unique), statics.integer(size, "size"))
 
 
 @composite(static_argnames=("assume_unique", "size"))
@@ -460,7 +460,7 @@ def setxor1d(
     """
     if size is None:
         return _canonical(np.setxor1d(*_both_concrete("setxor1d", ar1, ar2), assume_unique))
-    return _setxor_sized(ar1, ar2, fill_value, int(size))
+    return _setxor_sized(ar1, ar2, fill_value, statics.integer(size, "size"))
 
 
 @composite(static_argnames=("size",))
@@ -511,7 +511,7 @@ def intersect1d(
         if not return_indices:
             return _canonical(out)
         return (_canonical(out[0]), put(out[1], index), put(out[2], index))
-    return _intersect_sized(ar1, ar2, fill_value, bool(return_indices), int(size))
+    return _intersect_sized(ar1, ar2, fill_value, bool(return_indices), statics.integer(size, "size"))
 
 
 @composite(static_argnames=("return_indices", "size"))

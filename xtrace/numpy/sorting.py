@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import bitwise, comparisons, creation, gathers, joining, selection, shapes, slicing
@@ -175,7 +174,7 @@ def _partition_index(name: str, a: Any, kth: Any, axis: int) -> tuple[Any, int, 
     if dtypes.is_complex(aval.dtype):
         raise NotImplementedError(f"{name} of complex numbers is not supported: sort them, with numpy.sort.")
     place = canonical_axis(axis, aval.ndim)
-    return a, canonical_axis(operator.index(kth), aval.shape[place]), place
+    return a, canonical_axis(statics.integer(kth, "kth"), aval.shape[place]), place
 
 
 @composite(static_argnames=("kth", "axis"))
@@ -316,16 +315,17 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     >>> xt.numpy.searchsorted(np.array([1, 3, 5]), np.array([0, 3, 9])).tolist()
     [0, 1, 3]
     """
-    if side not in ("left", "right"):
-        raise ValueError(f"invalid argument side={side!r}, expected 'left' or 'right'")
-    if method not in _SEARCHES:
-        raise ValueError(f"invalid argument method={method!r}, expected one of {sorted(_SEARCHES)}")
+    statics.option(side, "side", ("left", "right"))
+    statics.option(method, "method", _SEARCHES)
     promotion.check_arraylike("searchsorted", a, v)
     a, v = promotion.promote_dtypes(promotion.operand(a), promotion.operand(v))
     if shaped(a).ndim != 1:
         raise ValueError(f"a should be 1-dimensional, got shape {shaped(a).shape}")
     if sorter is not None:
-        a = take_1d(a, red.operand("searchsorted", sorter))
+        sorter = red.operand("searchsorted", sorter)
+        if shaped(sorter).shape != shaped(a).shape:
+            raise ValueError(f"sorter must have the shape {shaped(a).shape} of a, got {shaped(sorter).shape}")
+        a = take_1d(a, sorter)
     a, v = (shapes.convert(x, shaped(x).dtype, False) for x in (a, v))
     dtype = dtypes.int32 if shaped(a).shape[0] < 2**31 else dtypes.int64
     if shaped(a).shape[0] == 0:

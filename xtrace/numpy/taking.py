@@ -8,7 +8,7 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
 from xtrace.lax import gathers, shapes, slicing
@@ -441,7 +441,7 @@ def compress(
     if size is None:
         chosen = concrete(mask, "The size argument of compress must be given where the condition is traced.")
         return indexing.getitem(x, (*before, np.flatnonzero(chosen).astype(np.int32)))
-    if not 0 <= size <= n:
+    if not 0 <= statics.integer(size, "size") <= n:
         raise ValueError(f"size must be positive and not greater than the size of the array axis; got {size=} for {n}")
     (places,) = nonzero(mask, size=size, fill_value=n)
     return indexing.read(x, (*before, places), mode="fill", fill_value=fill_value)

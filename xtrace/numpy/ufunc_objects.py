@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.numpy import elementwise, elementwise_logic, elementwise_math
 
@@ -54,8 +54,8 @@ class ufunc(functools.partial):  # noqa: N801  (NumPy's name)
         self = super().__new__(cls, _vectorized(func) if call is None else call)
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "ufunc")
         self.__doc__ = getattr(func, "__doc__", None)
-        nin = operator.index(nin)
-        self._facts = (func, nin, operator.index(nout), operator.index(nargs or nin), identity)
+        nin = statics.integer(nin, "nin")
+        self._facts = (func, nin, statics.integer(nout, "nout"), statics.integer(nargs or nin, "nargs"), identity)
         self._ways = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
         return self
 

@@ -72,7 +72,9 @@ def unary(
             function = special.get(dtypes.kind(dtypes.of_value(x)[0]))
             if function is not None:
                 return function(x)
-        return primitive.bind(x)  # type: ignore[union-attr]
+        if primitive is None:
+            raise TypeError(f"{name} does not accept dtype {dtypes.of_value(x)[0]}")
+        return primitive.bind(x)
 
     def slow(x: Any) -> Any:
         nonlocal run

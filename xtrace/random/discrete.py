@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
 from xtrace.lax import random_bits, shapes
@@ -369,12 +368,12 @@ def _range_length(x: Any) -> int | None:
         return None
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"x must be an integer or at least 1-dimensional, got {x!r}")
-    return operator.index(x)
+    return statics.integer(x, "x")
 
 
 def canonical_axis(axis: int, ndim: int, error: type[Exception] = ValueError) -> int:
     """`axis` counted from the front. Raises `error`."""
-    axis = operator.index(axis)
+    axis = statics.integer(axis, "axis")
     if not -ndim <= axis < ndim:
         raise error(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim

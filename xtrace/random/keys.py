@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, NewType
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer, current
@@ -326,7 +325,7 @@ def fold_in(key: Any, data: Any) -> Any:
     """
     number: Any
     if isinstance(data, (int, float)) and not isinstance(data, np.generic):
-        value = operator.index(data) if isinstance(data, int) else int(data)
+        value = statics.integer(data, "data") if isinstance(data, int) else int(data)
         if not 0 <= value < 2**32:
             raise OverflowError(f"fold_in: Python integer {value} out of bounds for uint32")
         number = np.uint32(value)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
+from xtrace.core import statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
 from xtrace.lax import shapes
@@ -134,6 +134,6 @@ def orthogonal(
     """
     dtype = inexact_dtype("orthogonal", dtype)
     shape = canonical_shape("orthogonal", shape)
-    n = operator.index(n)
-    m = n if m is None else operator.index(m)
+    n = statics.integer(n, "n")
+    m = n if m is None else statics.integer(m, "m")
     return placed(_orthogonal("orthogonal", key, shape=shape, dtype=dtype, n=n, m=m), out_sharding)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax.fourier import FftType
@@ -29,7 +28,7 @@ def _plan(x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shape = shaped(x).shape
     ndim = len(shape)
     if s is not None:
-        s = tuple([operator.index(n) for n in (s if hasattr(s, "__iter__") else (s,))])
+        s = statics.integers(s if hasattr(s, "__iter__") else (s,), "s")
         if len(s) > ndim:
             raise ValueError(f"s must have at most x.ndim ({ndim}) elements, got {len(s)}")
     if axes is None:
@@ -137,7 +136,7 @@ def _one(name: str, x: Any, type: int, n: int | None, axis: int, norm: str | Non
     _check(name, type, norm)
     shape = shaped(x).shape
     axis = canonical_axis(axis, len(shape))
-    return _transform(x, (axis,), (shape[axis] if n is None else operator.index(n),), norm, name == "idct")
+    return _transform(x, (axis,), (shape[axis] if n is None else statics.integer(n, "n"),), norm, name == "idct")
 
 
 def _many(name: str, x: Any, type: int, s: Any, axes: Any, norm: str | None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xtrace import numpy as xnp
+from xtrace.core import statics
 from xtrace.core.primitive import shaped
 from xtrace.numpy import promotion
 from xtrace.tree_util import register_pytree_node
@@ -55,6 +56,7 @@ class RegularGridInterpolator:
         _check_method(method)
         if bounds_error:
             raise NotImplementedError("bounds_error has no effect in a compiled program; compare the points before")
+        points = statics.parts(points, "points", "a sequence of arrays")
         promotion.check_arraylike("RegularGridInterpolator", values, *points)
         (values,) = promotion.promote_dtypes_inexact(values)
         if len(points) > shaped(values).ndim:

@@ -8,7 +8,7 @@ from typing import Any
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.primitive import shaped
 
 
@@ -57,9 +57,9 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     """
     values = xnp.asarray(input)
     shape, dtype = shaped(values).shape, shaped(values).dtype
-    if len(coordinates) != len(shape):
+    if len(statics.parts(coordinates, "coordinates", "one array a dimension")) != len(shape):
         raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {len(shape)}")
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise NotImplementedError(
             f"map_coordinates does not yet support mode {mode}. Currently supported modes are {set(_MODES)}."
         )

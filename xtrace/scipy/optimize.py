@@ -10,7 +10,7 @@ import numpy as np
 from xtrace import lax
 from xtrace import numpy as xnp
 from xtrace.api.autodiff import value_and_grad
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.primitive import shaped
 
 __all__ = ["OptimizeResults", "minimize"]
@@ -329,8 +329,9 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args must be a tuple of further arguments of fun, got {args!r}")
-    name = method.lower()
-    if name not in _METHODS:
+    statics.check_callable("minimize: fun", fun)
+    name = method.lower() if isinstance(method, str) else method
+    if not isinstance(method, str) or name not in _METHODS:
         raise ValueError(f"Method {method} not recognized: minimize has {', '.join(map(repr, _METHODS))}")
     x = xnp.asarray(x0)
     if shaped(x).ndim != 1:
@@ -340,6 +341,7 @@ def minimize(
     in_plane = dtypes.is_complex(dtype)
     if in_plane and name == "bfgs":
         raise TypeError(f"minimize: BFGS takes real x0, got {dtype}; minimize over the real and imaginary parts")
+    statics.check_instance(options or {}, Mapping, "options", "a dictionary")
     settings = _settings(name, shaped(x).size, tol, options or {})
     gradient = value_and_grad(lambda x: fun(x, *args))
 

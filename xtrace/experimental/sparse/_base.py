@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
+from xtrace.core import statics
 from xtrace.core.trace import Tracer
 
 
@@ -27,7 +27,7 @@ class JAXSparse:
     __array_ufunc__ = None
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]) -> None:
-        self.shape = tuple([operator.index(s) for s in shape])
+        self.shape = statics.integers(shape, "shape")
 
     @property
     def dtype(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from xtrace import numpy as xnp
 from xtrace.api.autodiff import linear_transpose
 from xtrace.api.batching import vmap
 from xtrace.api.struct import ShapeDtypeStruct
-from xtrace.core import pytree
+from xtrace.core import pytree, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive
 from xtrace.experimental.sparse._base import JAXSparse
@@ -126,7 +125,7 @@ def empty(
     BCOO(float32[3, 4], nse=0)
     """
     cls = _format(sparse_format, tuple(_FORMATS))
-    return cls._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
+    return cls._empty(statics.integers(shape, "shape"), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def eye(
@@ -157,6 +156,6 @@ def eye(
     [[0, 1], [1, 2]]
     """
     cls = _format(sparse_format, ("bcoo", "coo", "csr", "csc"))
-    rows, k = operator.index(N), operator.index(k)
-    columns = rows if M is None else operator.index(M)
+    rows, k = statics.integer(N, "N"), statics.integer(k, "k")
+    columns = rows if M is None else statics.integer(M, "M")
     return cls._eye(N=rows, M=columns, k=k, dtype=dtype, index_dtype=index_dtype, **kwds)

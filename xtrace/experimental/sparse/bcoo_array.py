@@ -9,7 +9,6 @@ derivatives and batching follow from those; `BCOO` wraps them.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.core.trace import Tracer
@@ -26,6 +25,8 @@ from xtrace.experimental.sparse.util import (
     SparseInfo,
     _count_stored_elements,
     batch_grid,
+    buffers,
+    check_format,
     concrete_size,
     gather_or_zero,
     register,
@@ -148,7 +149,7 @@ def _bcoo_fromdense(
     mat: Any, *, nse: Any, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> tuple[Any, Any]:
     nse = concrete_size(nse, _TRACED_NSE)
-    mat, index_dtype = xnp.asarray(mat), np.dtype(index_dtype)
+    mat, index_dtype = xnp.asarray(mat), dtypes.as_dtype(index_dtype)
     return _stored(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
 
@@ -310,7 +311,7 @@ class BCOO(JAXSparse):
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        self.data, self.indices = [xnp.asarray(x) for x in args]
+        self.data, self.indices = buffers("BCOO", ("data", "indices"), args)
         self.indices_sorted = indices_sorted
         self.unique_indices = unique_indices
         super().__init__(args, shape=shape)
@@ -375,6 +376,8 @@ class BCOO(JAXSparse):
         n_batch: int = 0,
         nse: int = 0,
     ) -> BCOO:
+        shape, nse = statics.integers(shape, "shape"), statics.integer(nse, "nse")
+        n_dense, n_batch = statics.integer(n_dense, "n_dense"), statics.integer(n_batch, "n_batch")
         n_sparse = len(shape) - n_dense - n_batch
         if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
             raise ValueError(f"Invalid inputs: shape={tuple(shape)}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}")
@@ -445,7 +448,7 @@ class BCOO(JAXSparse):
         """The array with its dimensions permuted; batch, sparse and dense ones each among themselves."""
         from xtrace.experimental.sparse.bcoo_layouts import bcoo_transpose
 
-        axes = tuple(range(self.ndim)[::-1] if axes is None else [operator.index(a) for a in axes])
+        axes = tuple(range(self.ndim)[::-1] if axes is None else list(statics.integers(axes, "axes")))
         return bcoo_transpose(self, permutation=axes)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], SparseInfo]:
@@ -483,6 +486,7 @@ def bcoo_todense(mat: BCOO) -> Any:
     >>> sparse.bcoo_todense(sparse.eye(2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_format(mat, "BCOO", "mat")
     return _bcoo_todense(mat.data, mat.indices, spinfo=mat._info)
 
 
@@ -511,13 +515,13 @@ def bcoo_fromdense(
     BCOO(float32[3, 3], nse=1, n_batch=1)
     """
     mat = xnp.asarray(mat)
-    n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
+    n_batch, n_dense = statics.integer(n_batch, "n_batch"), statics.integer(n_dense, "n_dense")
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > mat.ndim:
         raise ValueError(f"n_batch={n_batch} and n_dense={n_dense} don't fit an array of shape {mat.shape}")
     if nse is None:
         nse = _count_stored_elements(mat, n_batch, n_dense)
     nse = concrete_size(nse, _TRACED_NSE)
-    bufs = _bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype))
+    bufs = _bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=dtypes.as_dtype(index_dtype))
     return BCOO(bufs, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
@@ -542,6 +546,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
     >>> sparse.bcoo_extract(sparse.eye(2), xnp.arange(4.).reshape(2, 2)).data.tolist()
     [0.0, 3.0]
     """
+    check_format(sparr, "BCOO", "sparr")
     if not isinstance(sparr, BCOO):
         raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got type(sparr)={type(sparr)}")
     arr = xnp.asarray(arr)
@@ -567,6 +572,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
     >>> sparse.bcoo_sort_indices(x).data.tolist()
     [2.0, 1.0]
     """
+    check_format(mat, "BCOO", "mat")
     bufs = _bcoo_sort_indices(mat.data, mat.indices, spinfo=mat._info)
     return BCOO(bufs, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
@@ -589,12 +595,14 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     >>> sparse.bcoo_sum_duplicates(x).data.tolist()
     [2.0, 4.0]
     """
+    check_format(mat, "BCOO", "mat")
     bufs = _bcoo_sum_duplicates(mat.data, mat.indices, spinfo=mat._info, nse=nse)
     return BCOO(bufs, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     """`bcoo_sum_duplicates` that leaves stored zeros away."""
+    check_format(mat, "BCOO", "mat")
     n_batch, n_sparse, _, _ = _validate_bcoo(mat.data, mat.indices, mat.shape)
     zero = (mat.data == 0).all(tuple(range(n_batch + 1, mat.data.ndim)))
     shared = tuple([i for i, s in enumerate(mat.indices.shape[:n_batch]) if s == 1])

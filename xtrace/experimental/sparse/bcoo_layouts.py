@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from xtrace import lax
 from xtrace import numpy as xnp
 from xtrace.api.batching import vmap
-from xtrace.core import warned
+from xtrace.core import statics, warned
 from xtrace.experimental.sparse.bcoo_array import (
     BCOO,
     _bcoo_set_nse,
@@ -26,6 +25,7 @@ from xtrace.experimental.sparse.util import (
     SparseEfficiencyError,
     SparseEfficiencyWarning,
     SparseInfo,
+    check_format,
     nfold_vmap,
     split_shape,
 )
@@ -71,6 +71,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     >>> sparse.bcoo_transpose(sparse.eye(2, 3), permutation=(1, 0)).shape
     (3, 2)
     """
+    check_format(mat, "BCOO", "mat")
     batch, sparse, dense = _split_permutation(mat, permutation)
     n = mat.n_batch
     data = mat.data.transpose((*batch, n, *[n + 1 + d for d in dense]))
@@ -142,8 +143,9 @@ def bcoo_update_layout(
     >>> sparse.bcoo_update_layout(x, n_batch=0)
     BCOO(float32[3, 3], nse=3)
     """
-    n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
-    n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
+    check_format(mat, "BCOO", "mat")
+    n_batch = mat.n_batch if n_batch is None else statics.integer(n_batch, "n_batch")
+    n_dense = mat.n_dense if n_dense is None else statics.integer(n_dense, "n_dense")
     if (n_batch, n_dense) == (mat.n_batch, mat.n_dense):
         return mat
     _check_layout(mat, n_batch, n_dense, on_inefficient)
@@ -228,7 +230,8 @@ def bcoo_broadcast_in_dim(
     >>> sparse.bcoo_broadcast_in_dim(sparse.eye(2), shape=(5, 2, 2), broadcast_dimensions=(1, 2))
     BCOO(float32[5, 2, 2], nse=2, n_batch=1)
     """
-    dims, shape = tuple([int(d) for d in broadcast_dimensions]), tuple(shape)
+    check_format(mat, "BCOO", "mat")
+    dims, shape = statics.integers(broadcast_dimensions, "broadcast_dimensions"), statics.integers(shape, "shape")
     if mat.ndim != len(dims):
         raise ValueError(f"mat.shape={mat.shape} and broadcast_dimensions={dims} must have the same length")
     batch, sparse, dense = split_shape(dims, mat.n_batch, mat.n_sparse)
@@ -277,7 +280,9 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     >>> sparse.bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=0).indices.tolist()
     [[0, 0], [1, 1], [2, 0], [3, 1]]
     """
-    dimension = operator.index(dimension)
+    for mat in statics.parts(operands, "operands", "a sequence of BCOO arrays"):
+        check_format(mat, "BCOO", "operands")
+    dimension = statics.integer(dimension, "dimension")
     operands = list(operands)
     if not operands or not all([isinstance(op, BCOO) for op in operands]):
         raise ValueError(f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands}")
@@ -356,7 +361,8 @@ def bcoo_reshape(
     >>> sparse.bcoo_reshape(sparse.eye(4, 6), new_sizes=(2, 12)).indices.tolist()
     [[0, 0], [0, 7], [1, 2], [1, 9]]
     """
-    new_sizes = tuple([operator.index(s) for s in new_sizes])
+    check_format(mat, "BCOO", "mat")
+    new_sizes = statics.integers(new_sizes, "new_sizes")
     if math.prod(new_sizes) != mat.size:
         raise TypeError(f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {mat.shape}.")
     batch_perm, sparse_perm, dense_perm = _split_permutation(mat, dimensions or tuple(range(mat.ndim)))
@@ -412,7 +418,8 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     >>> sparse.bcoo_rev(sparse.eye(2), (0,)).todense().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    dimensions = tuple([operator.index(d) for d in dimensions])
+    check_format(operand, "BCOO", "operand")
+    dimensions = statics.integers(dimensions, "dimensions")
     if len(set(dimensions)) != len(dimensions) or not all([0 <= d < operand.ndim for d in dimensions]):
         raise ValueError(
             f"rev dimensions must be unique and within the {operand.ndim} of the operand, got {dimensions}"
@@ -453,7 +460,8 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     >>> sparse.bcoo_squeeze(sparse.BCOO.fromdense(xnp.ones((1, 3))), dimensions=(0,))
     BCOO(float32[3], nse=3)
     """
-    dims = {operator.index(d) + (arr.ndim if d < 0 else 0) for d in dimensions}
+    check_format(arr, "BCOO", "arr")
+    dims = {d + (arr.ndim if d < 0 else 0) for d in statics.integers(dimensions, "dimensions")}
     if any([not 0 <= d < arr.ndim or arr.shape[d] != 1 for d in dims]):
         raise ValueError(
             "cannot select an axis to squeeze out which has size not equal to one, "
@@ -514,11 +522,12 @@ def bcoo_slice(
     >>> sparse.bcoo_slice(sparse.eye(4), start_indices=(1, 0), limit_indices=(3, 2)).todense().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
+    check_format(mat, "BCOO", "mat")
     if not isinstance(mat, BCOO):
         raise TypeError(f"bcoo_slice: input should be BCOO array, got type(mat)={type(mat)}")
-    starts = [operator.index(i) for i in start_indices]
-    limits = [operator.index(i) for i in limit_indices]
-    steps = [1] * mat.ndim if strides is None else [operator.index(i) for i in strides]
+    starts = list(statics.integers(start_indices, "start_indices"))
+    limits = list(statics.integers(limit_indices, "limit_indices"))
+    steps = [1] * mat.ndim if strides is None else list(statics.integers(strides, "strides"))
     if not len(starts) == len(limits) == len(steps) == mat.ndim:
         raise ValueError(f"bcoo_slice: indices must have size mat.ndim={mat.ndim}")
     if any([s <= 0 for s in steps]):
@@ -561,10 +570,11 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     >>> sparse.bcoo_dynamic_slice(sparse.eye(4), (1, 0), (2, 2)).todense().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
+    check_format(mat, "BCOO", "mat")
     if not isinstance(mat, BCOO):
         raise TypeError(f"bcoo_dynamic_slice: input should be BCOO array, got type(mat)={type(mat)}")
-    sizes = tuple([operator.index(s) for s in slice_sizes])
-    starts = [xnp.asarray(i) for i in start_indices]
+    sizes = statics.integers(slice_sizes, "slice_sizes")
+    starts = [xnp.asarray(i) for i in statics.parts(start_indices, "start_indices", "a sequence of integers")]
     if not len(starts) == len(sizes) == mat.ndim:
         raise TypeError(
             f"bcoo_dynamic_slice: start_indices and slice_sizes must have size mat.ndim={mat.ndim}, "
@@ -624,8 +634,9 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     >>> sparse.bcoo_reduce_sum(sparse.eye(3), axes=(0,)).todense().tolist()
     [1.0, 1.0, 1.0]
     """
+    check_format(mat, "BCOO", "mat")
     n, n_sparse, _, nse = _validate_bcoo(mat.data, mat.indices, mat.shape)
-    axes = tuple(sorted({operator.index(a) for a in axes}))
+    axes = tuple(sorted(set(statics.integers(axes, "axes"))))
     if any([not 0 <= a < mat.ndim for a in axes]):
         raise ValueError(f"bcoo_reduce_sum: axes {axes} out of range for an array of shape {mat.shape}")
     data, indices = mat._bufs
@@ -681,6 +692,7 @@ def bcoo_gather(
     Raises:
       NotImplementedError: another mode.
     """
+    check_format(operand, "BCOO", "operand")
     parsed = lax.GatherScatterMode.from_any(mode) if mode is not None else lax.GatherScatterMode.PROMISE_IN_BOUNDS
     if parsed != lax.GatherScatterMode.PROMISE_IN_BOUNDS:
         raise NotImplementedError(f"bcoo_gather: mode={mode} not yet supported.")
@@ -692,7 +704,8 @@ def bcoo_gather(
     zero = np.zeros((), start_indices.dtype)
     starts: list[Any] = [zero] * operand.ndim
     axes: list[Any] = [None] * operand.ndim
-    sizes = list(slice_sizes)
+    sizes = list(statics.integers(slice_sizes, "slice_sizes"))
+    statics.check_instance(numbers, lax.GatherDimensionNumbers, "dimension_numbers", "GatherDimensionNumbers")
     for i, d in enumerate(numbers.start_index_map):
         starts[d], axes[d] = start_indices[..., i].ravel(), 0
 

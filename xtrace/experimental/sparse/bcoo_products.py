@@ -14,6 +14,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.experimental.sparse.bcoo_array import (
@@ -31,12 +32,14 @@ from xtrace.experimental.sparse.util import (
     SparseInfo,
     batch_grid,
     canonical_dot_dimensions,
+    check_format,
     gather_or_zero,
     nfold_vmap,
     scatter,
     validated_dot_general,
 )
 from xtrace.lax.shapes import broadcast_shapes
+from xtrace.lax.window_shapes import int_pairs
 
 
 def _without(items: Sequence[int], taken: Sequence[int]) -> list[int]:
@@ -125,7 +128,7 @@ def _bcoo_dot_general(
         xnp.asarray(lhs_indices),
         xnp.asarray(rhs),
         dimension_numbers=canonical_dot_dimensions(dimension_numbers),
-        preferred_element_type=None if preferred_element_type is None else np.dtype(preferred_element_type),
+        preferred_element_type=None if preferred_element_type is None else dtypes.as_dtype(preferred_element_type),
         shape=tuple(lhs_spinfo.shape),
     )
 
@@ -214,7 +217,7 @@ def _bcoo_spdot_general(
         lhs_shape=tuple(lhs_spinfo.shape),
         rhs_shape=tuple(rhs_spinfo.shape),
         dimension_numbers=canonical_dot_dimensions(dimension_numbers),
-        preferred_element_type=None if preferred_element_type is None else np.dtype(preferred_element_type),
+        preferred_element_type=None if preferred_element_type is None else dtypes.as_dtype(preferred_element_type),
     )
 
 
@@ -362,6 +365,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     >>> sparse.bcoo_multiply_sparse(sparse.eye(2), sparse.eye(2)).todense().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_format(lhs, "BCOO", "lhs")
+    check_format(rhs, "BCOO", "rhs")
     if lhs.ndim != rhs.ndim:
         raise TypeError(
             f"bcoo_multiply_sparse: arrays must have same number of dimensions, got {lhs.shape}, {rhs.shape}"
@@ -426,6 +431,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
     >>> sparse.bcoo_multiply_dense(sparse.eye(2), xnp.array([2., 3.])).tolist()
     [2.0, 3.0]
     """
+    check_format(sp_mat, "BCOO", "sp_mat")
     return _times_dense(sp_mat.data, sp_mat.indices, xnp.asarray(v), spinfo=sp_mat._info)
 
 
@@ -492,21 +498,27 @@ def bcoo_conv_general_dilated(
     Raises:
       NotImplementedError: other shapes or options.
     """
+    for x, name in (lhs, "lhs"), (rhs, "rhs"):
+        if not hasattr(x, "shape"):
+            statics.refuse(name, x, "an array, sparse or dense,")
     if len(lhs.shape) != 3 or len(rhs.shape) != 3 or (*lhs.shape[:2], *rhs.shape[:2]) != (1, 1, 1, 1):
         raise NotImplementedError(
             "bcoo convolution with leading dimensions other than (1, 1), or of more than one dimension: "
             f"got shapes {lhs.shape} and {rhs.shape}"
         )
     for name, value in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
-        if value is not None and tuple(value) != (1,):
+        if value is not None and statics.integers(value, name) != (1,):
             raise NotImplementedError(f"bcoo convolution with {name}.")
-    if tuple(window_strides) != (1,):
+    if statics.integers(window_strides, "window_strides") != (1,):
         raise NotImplementedError("bcoo convolution with non-unit window_strides.")
     if (feature_group_count, batch_group_count) != (1, 1):
         raise NotImplementedError("bcoo convolution with non-unit group counts.")
     n, m = lhs.shape[2], rhs.shape[2]
     if isinstance(padding, str):
         padding = lax.padtype_to_pads((n,), (m,), (1,), padding)
+    padding = int_pairs("bcoo_conv_general_dilated", padding)
+    if len(padding) != 1:
+        raise ValueError(f"bcoo_conv_general_dilated takes padding of one dimension, got {padding}")
     ((low, high),) = padding
     (ld, li), (rd, ri) = [_as_line(x) for x in (lhs, rhs)]
     dtype = np.promote_types(li.dtype, ri.dtype)

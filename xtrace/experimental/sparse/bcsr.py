@@ -12,7 +12,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.experimental.sparse._base import JAXSparse
 from xtrace.experimental.sparse.bcoo_array import (
@@ -28,7 +28,15 @@ from xtrace.experimental.sparse.bcoo_array import (
 )
 from xtrace.experimental.sparse.bcoo_layouts import bcoo_broadcast_in_dim, bcoo_concatenate
 from xtrace.experimental.sparse.bcoo_products import _bcoo_dot_general
-from xtrace.experimental.sparse.util import SparseInfo, _csr_to_coo, nfold_vmap, register, split_shape
+from xtrace.experimental.sparse.util import (
+    SparseInfo,
+    _csr_to_coo,
+    buffers,
+    check_format,
+    nfold_vmap,
+    register,
+    split_shape,
+)
 from xtrace.transforms.vmappable import register_vmappable
 
 
@@ -127,7 +135,7 @@ class BCSR(JAXSparse):
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        self.data, self.indices, self.indptr = [xnp.asarray(x) for x in args]
+        self.data, self.indices, self.indptr = buffers("BCSR", ("data", "indices", "indptr"), args)
         self.indices_sorted = indices_sorted
         self.unique_indices = unique_indices
         super().__init__(args, shape=shape)
@@ -244,8 +252,9 @@ def _bcsr_fromdense(
     mat: Any, *, nse: int, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> tuple[Any, Any, Any]:
     mat = xnp.asarray(mat)
+    n_batch, n_dense = statics.integer(n_batch, "n_batch"), statics.integer(n_dense, "n_dense")
     _check_layout(mat, n_batch, n_dense)
-    dtype = np.dtype(index_dtype)
+    dtype = dtypes.as_dtype(index_dtype)
     data, indices = _bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=dtype)
     return (data, *_bcoo_to_bcsr(indices, shape=mat.shape, index_dtype=dtype))
 
@@ -284,6 +293,7 @@ def bcsr_fromdense(
     [0, 1]
     """
     mat = xnp.asarray(mat)
+    n_batch, n_dense = statics.integer(n_batch, "n_batch"), statics.integer(n_dense, "n_dense")
     _check_layout(mat, n_batch, n_dense)
     coo = bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
     return BCSR.from_bcoo(coo)
@@ -303,6 +313,7 @@ def bcsr_todense(mat: BCSR) -> Any:
     >>> sparse.bcsr_todense(sparse.BCSR.fromdense(xnp.eye(2))).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_format(mat, "BCSR", "mat")
     return _bcsr_todense(*mat._bufs, spinfo=mat._info)
 
 
@@ -370,11 +381,13 @@ def bcsr_dot_general(
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """The same array with sorted indices, each once: see `bcoo_sum_duplicates`."""
+    check_format(mat, "BCSR", "mat")
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     """`bcsr_sum_duplicates` that leaves stored zeros away."""
+    check_format(mat, "BCSR", "mat")
     return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
 
 
@@ -382,11 +395,14 @@ def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
     """Put the dimensions of a BCSR array among new ones: see `bcoo_broadcast_in_dim`."""
+    check_format(mat, "BCSR", "mat")
     return BCSR.from_bcoo(bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions))
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """Join BCSR arrays along a batch or sparse dimension: see `bcoo_concatenate`."""
+    for mat in statics.parts(operands, "operands", "a sequence of BCSR arrays"):
+        check_format(mat, "BCSR", "operands")
     return BCSR.from_bcoo(bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension))
 
 

@@ -9,10 +9,18 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
+from xtrace.core import dtypes
 from xtrace.core.composite import composite
 from xtrace.experimental.sparse._base import JAXSparse
 from xtrace.experimental.sparse.bcoo_array import _TRACED_NSE, _bcoo_fromdense, diagonal
-from xtrace.experimental.sparse.util import _count_stored_elements, concrete_size, gather_or_zero, register, scatter
+from xtrace.experimental.sparse.util import (
+    _count_stored_elements,
+    check_format,
+    concrete_size,
+    gather_or_zero,
+    register,
+    scatter,
+)
 
 
 class COOInfo(NamedTuple):
@@ -139,7 +147,7 @@ def _coo_todense(data: Any, row: Any, col: Any, *, spinfo: COOInfo) -> Any:
 def _coo_fromdense(mat: Any, *, nse: Any, index_dtype: Any = np.int32) -> tuple[Any, Any, Any]:
     mat = xnp.asarray(mat)
     nse = concrete_size(nse, _TRACED_NSE)
-    data, indices = _bcoo_fromdense(mat, nse=nse, n_batch=0, n_dense=0, index_dtype=np.dtype(index_dtype))
+    data, indices = _bcoo_fromdense(mat, nse=nse, n_batch=0, n_dense=0, index_dtype=dtypes.as_dtype(index_dtype))
     return data, indices[:, 0], indices[:, 1]
 
 
@@ -148,7 +156,7 @@ def _coo_product(data: Any, row: Any, col: Any, x: Any, *, shape: Sequence[int],
     """The matrix, or its transpose, times a vector or matrix."""
     if transpose:
         row, col, shape = col, row, shape[::-1]
-    if x.shape[0] != shape[1]:
+    if x.ndim not in (1, 2) or x.shape[0] != shape[1]:
         raise ValueError(f"product of a sparse matrix of shape {tuple(shape)} with an array of shape {x.shape}")
     rows = gather_or_zero(x, (col,))
     terms = data.reshape(-1, *[1] * (x.ndim - 1)) * rows
@@ -176,6 +184,7 @@ def coo_todense(mat: COO) -> Any:
     >>> sparse.coo_todense(sparse.eye(2, sparse_format="coo")).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_format(mat, "COO", "mat")
     return _coo_todense(*mat._bufs, spinfo=mat._info)
 
 
@@ -217,6 +226,7 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
     >>> sparse.coo_matvec(sparse.eye(2, 3, sparse_format="coo"), xnp.arange(3.)).tolist()
     [0.0, 1.0]
     """
+    check_format(mat, "COO", "mat")
     return _coo_matvec(*mat._bufs, v, spinfo=mat._info, transpose=transpose)
 
 
@@ -236,4 +246,5 @@ def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:  # noqa: N8
     >>> sparse.coo_matmat(sparse.eye(2, 3, sparse_format="coo"), xnp.ones((3, 1))).tolist()
     [[1.0], [1.0]]
     """
+    check_format(mat, "COO", "mat")
     return _coo_matmat(*mat._bufs, B, spinfo=mat._info, transpose=transpose)

@@ -11,7 +11,7 @@ from xtrace import numpy as xnp
 from xtrace.experimental.sparse._base import JAXSparse
 from xtrace.experimental.sparse.bcoo_array import _TRACED_NSE, diagonal
 from xtrace.experimental.sparse.coo import COOInfo, _coo_fromdense, _coo_product, _coo_todense, times_dense
-from xtrace.experimental.sparse.util import _count_stored_elements, _csr_to_coo, concrete_size, register
+from xtrace.experimental.sparse.util import _count_stored_elements, _csr_to_coo, check_format, concrete_size, register
 
 
 class _Compressed(JAXSparse):
@@ -174,6 +174,7 @@ def csr_todense(mat: CSR) -> Any:
     >>> sparse.csr_todense(sparse.eye(2, sparse_format="csr")).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_format(mat, "CSR", "mat")
     return _csr_todense(*mat._bufs, shape=mat.shape)
 
 
@@ -215,6 +216,7 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
     >>> sparse.csr_matvec(sparse.eye(2, 3, sparse_format="csr"), xnp.arange(3.)).tolist()
     [0.0, 1.0]
     """
+    check_format(mat, "CSR", "mat")
     return _csr_matvec(*mat._bufs, v, shape=mat.shape, transpose=transpose)
 
 
@@ -234,4 +236,5 @@ def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:  # noqa: N8
     >>> sparse.csr_matmat(sparse.eye(2, 3, sparse_format="csr"), xnp.ones((3, 1))).tolist()
     [[1.0], [1.0]]
     """
+    check_format(mat, "CSR", "mat")
     return _csr_matmat(*mat._bufs, B, shape=mat.shape, transpose=transpose)

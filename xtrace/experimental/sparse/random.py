@@ -12,6 +12,7 @@ import numpy as np
 from xtrace import numpy as xnp
 from xtrace import random
 from xtrace.api.batching import vmap
+from xtrace.core import statics
 from xtrace.experimental.sparse.bcoo_array import BCOO
 from xtrace.experimental.sparse.util import split_shape
 
@@ -56,13 +57,14 @@ def random_bcoo(
     >>> sparse.random_bcoo(xt.random.key(0), (5, 4), nse=0.25)
     BCOO(float32[5, 4], nse=5)
     """
-    shape = tuple([operator.index(s) for s in shape])
-    n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
+    shape = statics.integers(shape, "shape")
+    n_batch, n_dense = statics.integer(n_batch, "n_batch"), statics.integer(n_dense, "n_dense")
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):
         raise ValueError(f"Invalid n_batch={n_batch}, n_dense={n_dense} for shape={shape}")
     batch, sparse, dense = split_shape(shape, n_batch, len(shape) - n_batch - n_dense)
     size = math.prod(sparse)
-    if not 0 <= nse < size:
+    statics.check_callable("random_bcoo: generator", generator)
+    if not 0 <= statics.number(nse, "nse") < size:
         raise ValueError(f"got nse={nse}, expected to be between 0 and {size}")
     nse = math.ceil(nse * size) if 0 < nse < 1 else operator.index(int(nse) if nse == int(nse) else nse)
     indices_dtype = xnp.zeros(0, int if indices_dtype is None else indices_dtype).dtype

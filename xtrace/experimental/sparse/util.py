@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from xtrace import lax
 from xtrace import numpy as xnp
 from xtrace.api.batching import vmap
-from xtrace.core import errors
+from xtrace.core import errors, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.core.pytree_nodes import register_pytree_node_class
@@ -44,13 +43,27 @@ def split_shape(shape: Sequence[Any], n_batch: int, n_sparse: int) -> tuple[tupl
     return items[:n_batch], items[n_batch : n_batch + n_sparse], items[n_batch + n_sparse :]
 
 
-def concrete_size(value: Any, message: str) -> int:
+def buffers(kind: str, names: tuple[str, ...], args: Any) -> list[Any]:
+    """The arrays that a sparse array of class `kind` is made of."""
+    parts = statics.parts(args, "args", f"({', '.join(names)})")
+    if len(parts) != len(names):
+        raise ValueError(f"{kind} is made of ({', '.join(names)}), got {len(parts)} values")
+    return [xnp.asarray(x) for x in parts]
+
+
+def check_format(value: Any, kind: str, name: str) -> None:
+    """Raise TypeError unless the argument `name` is a sparse array of class `kind`."""
+    if kind not in [c.__name__ for c in type(value).__mro__]:
+        statics.refuse(name, value, f"a {kind} array")
+
+
+def concrete_size(value: Any, message: str, name: str = "nse") -> int:
     """`value`, a size, as an int. Raises ConcretizationTypeError for a traced one."""
     if isinstance(value, Tracer) and value.to_concrete_value() is None:
         raise errors.ConcretizationTypeError(value, message, wanted="size of an array")
     if isinstance(value, Tracer):
         value = value.to_concrete_value()
-    return operator.index(value)
+    return statics.integer(value, name)
 
 
 def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
@@ -154,11 +167,14 @@ def validated_dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, preferred_
 def canonical_dot_dimensions(dimension_numbers: Any) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """`dimension_numbers` of dot_general as tuples of ints."""
 
-    def axes(x: Any) -> tuple[int, ...]:
-        return (operator.index(x),) if not hasattr(x, "__len__") else tuple([operator.index(i) for i in x])
+    def axes(x: Any) -> Any:
+        return x if hasattr(x, "__len__") else (x,)
 
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    return (axes(lhs_contract), axes(rhs_contract)), (axes(lhs_batch), axes(rhs_batch))
+    try:
+        listed = [[axes(x) for x in pair] for pair in dimension_numbers]
+    except TypeError:
+        listed = dimension_numbers
+    return statics.pairs(listed, "dimension_numbers")
 
 
 def is_sparse(x: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xtrace.core import statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import joining, shapes, slicing
 from xtrace.lax.control_flow import common
@@ -43,7 +44,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         return elems
     leaves = [x if getattr(x, "aval", None) is not None else shapes.convert(x, shaped(x).dtype, False) for x in leaves]
     ndim = shaped(leaves[0]).ndim
-    if not -ndim <= axis < ndim:
+    if not -ndim <= statics.integer(axis, "axis") < ndim:
         raise ValueError(f"lax.associative_scan: axis {axis} is out of bounds for elements of {ndim} dimensions.")
     axis %= ndim
     avals = [shaped(x) for x in leaves]

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import dtypes, errors, functions, pytree, source
+from xtrace.core import dtypes, errors, functions, pytree, source, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, Var
 from xtrace.core.primitive import aval_of, shaped
@@ -125,17 +125,11 @@ def checked_leaves(what: str, tree: Any) -> tuple[list[Any], Any]:
     return leaves, treedef
 
 
-def check_callable(what: str, fun: Any) -> None:
-    """Raise TypeError unless `fun` can be called; `what` names it."""
-    if not callable(fun):
-        raise TypeError(f"{what} should be a callable, got {fun!r} of type {type(fun)}.")
-
-
 def concrete_int(x: Any, message: str) -> int:
     """`x` as a Python int. Raises ConcretizationTypeError with `message` if it is traced."""
     if isinstance(x, Tracer) and x.to_concrete_value() is None:
         raise errors.ConcretizationTypeError(x, message)
-    return int(x)
+    return statics.integer(x, "length")
 
 
 # -- references --

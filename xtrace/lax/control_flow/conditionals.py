@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import config, dtypes, functions, signature
+from xtrace.core import config, dtypes, functions, signature, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.effects import NamedAxisEffect
 from xtrace.core.jaxpr import Jaxpr, Literal, Var, used_inputs
@@ -119,9 +119,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
       >>> xt.lax.switch(1, [lambda x: x, lambda x: 10 * x], 3)
       Array(30, dtype=int32, weak_type=True)
     """
-    branches = tuple(branches)
+    branches = statics.parts(branches, "branches", "a sequence of functions")
     for i, branch in enumerate(branches):
-        common.check_callable(f"lax.switch: branch {i}", branch)
+        statics.check_callable(f"lax.switch: branch {i}", branch)
     if operand is not ...:
         if operands:
             raise TypeError("switch takes operands by position or one operand by keyword, not both.")

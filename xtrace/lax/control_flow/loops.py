@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xtrace.core import config, dtypes
+from xtrace.core import config, dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from xtrace.core.primitive import Primitive, scalar_of, shaped
@@ -41,8 +41,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
       >>> xt.lax.while_loop(lambda x: x < 100, lambda x: x * 2, 3)
       Array(192, dtype=int32, weak_type=True)
     """
-    common.check_callable("lax.while_loop: cond_fun", cond_fun)
-    common.check_callable("lax.while_loop: body_fun", body_fun)
+    statics.check_callable("lax.while_loop: cond_fun", cond_fun)
+    statics.check_callable("lax.while_loop: body_fun", body_fun)
     return _while("while_loop", cond_fun, cond_fun, body_fun, body_fun, init_val, None, 0)
 
 
@@ -133,7 +133,7 @@ def fori_loop(
       >>> xt.lax.fori_loop(0, 5, lambda i, total: total + i, 0)
       Array(10, dtype=int32, weak_type=True)
     """
-    common.check_callable("lax.fori_loop: body_fun", body_fun)
+    statics.check_callable("lax.fori_loop: body_fun", body_fun)
     low, high = shaped(lower), shaped(upper)
     for name, aval in (("lower", low), ("upper", high)):
         if dtypes.kind(aval.dtype) not in "iuf":

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xtrace.core import config, functions, pytree
+from xtrace.core import config, functions, pytree, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, eval_jaxpr, live_eqns
 from xtrace.core.primitive import Primitive, shaped
@@ -66,7 +65,7 @@ def scan(
       >>> xt.lax.scan(lambda total, x: (total + x, total), 0, xnp.array([1, 2, 3]))
       (Array(6, dtype=int32), Array([0, 1, 3], dtype=int32, weak_type=True))
     """
-    common.check_callable("lax.scan: f argument", f)
+    statics.check_callable("lax.scan: f argument", f)
     return run_scan("scan", f, f, init, xs, length, reverse, unroll, _split_transpose, 0)
 
 
@@ -197,7 +196,7 @@ def _length(what: str, leaves: Sequence[Any], tree: Any, length: Any) -> int:
 def _unroll(unroll: int | bool, length: int) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
-    n = operator.index(unroll)
+    n = statics.integer(unroll, "unroll")
     if n < 0:
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll}.")
     return max(n, 1)
@@ -239,12 +238,12 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       >>> xt.lax.map(lambda x: x * x, xnp.array([1, 2, 3]))
       Array([1, 4, 9], dtype=int32)
     """
-    common.check_callable("lax.map: f", f)
+    statics.check_callable("lax.map: f", f)
     if not batch_size:
         return run_scan("map", f, lambda _, x: ((), f(x)), (), xs, None, False, 1, False, 0)[1]
     leaves, tree = common.checked_leaves("map: xs", xs)
     n = _length("map", leaves, tree, None)
-    if batch_size < 1:
+    if statics.integer(batch_size, "batch_size") < 1:
         raise ValueError(f"map: batch_size must be positive, got {batch_size}.")
     whole = n // batch_size
     parts = []

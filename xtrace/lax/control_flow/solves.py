@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xtrace.core import functions
+from xtrace.core import functions, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from xtrace.core.primitive import Primitive, as_array, shaped
@@ -96,7 +96,7 @@ def custom_root(
       (2.0, 0.25)
     """
     for name, fun in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
-        common.check_callable(f"lax.custom_root: {name}", fun)
+        statics.check_callable(f"lax.custom_root: {name}", fun)
     guess, tree = common.checked_leaves("custom_root: initial_guess", initial_guess)
     unknowns = _Unknowns("custom_root", tree, tuple([shaped(x) for x in guess]))
     n = len(guess)
@@ -226,7 +226,7 @@ def custom_linear_solve(
       (1.5, -0.75)
     """
     for name, fun in (("matvec", matvec), ("solve", solve)):
-        common.check_callable(f"lax.custom_linear_solve: {name}", fun)
+        statics.check_callable(f"lax.custom_linear_solve: {name}", fun)
     if transpose_solve is None and symmetric:
         transpose_solve = solve
     leaves, tree = common.checked_leaves("custom_linear_solve: b", b)
@@ -244,6 +244,7 @@ def custom_linear_solve(
     if transpose_solve is not None:
         vecmat = matvec if symmetric else _transpose_of(there, unknowns)
         back = there if symmetric else staged("vecmat", matvec, vecmat, False)
+        statics.check_callable("lax.custom_linear_solve: transpose_solve", transpose_solve)
         tsolve = transpose_solve
         back_solver = staged("transpose_solve", tsolve, lambda x: tsolve(vecmat, x), has_aux)
     bodies = _Roles(there, back, solver, back_solver)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
@@ -76,7 +76,7 @@ def eigh(
     if symmetrize_input:
         mx.check_matrices("eigh", shaped(x), square=True)
         x = mx.symmetrized(x)
-    if subset_by_index is not None and tuple(subset_by_index) != (0, shaped(x).shape[-1]):
+    if subset_by_index is not None and statics.integers(subset_by_index, "subset_by_index") != (0, shaped(x).shape[-1]):
         raise NotImplementedError(
             f"eigh finds all eigenvalues: subset_by_index must be None or {(0, shaped(x).shape[-1])}, got "
             f"{subset_by_index}; slice the results"
@@ -152,8 +152,8 @@ def eig(
     return list(
         eig_p.bind(
             x,
-            compute_left_eigenvectors=compute_left_eigenvectors,
-            compute_right_eigenvectors=compute_right_eigenvectors,
+            compute_left_eigenvectors=statics.flag(compute_left_eigenvectors, "compute_left_eigenvectors"),
+            compute_right_eigenvectors=statics.flag(compute_right_eigenvectors, "compute_right_eigenvectors"),
             enable_eigvec_derivs=enable_eigvec_derivs,
             implementation=implementation,
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, creation, gathers, reductions, selection, shapes, slicing, sorting
@@ -125,7 +124,9 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     >>> xt.lax.linalg.lu_pivots_to_permutation(np.array([2, 2], np.int32), 3).tolist()
     [2, 0, 1]
     """
-    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=operator.index(permutation_size))
+    return lu_pivots_to_permutation_p.bind(
+        pivots, permutation_size=statics.integer(permutation_size, "permutation_size")
+    )
 
 
 def permutation_by_exchanges(pivots: Any, size: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, creation, joining, reductions, selection, shapes, slicing
 from xtrace.lax import elementwise as el
@@ -101,10 +101,10 @@ def qdwh(
     mx.check_matrices("qdwh", aval)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(f"qdwh takes a matrix of at least as many rows as columns, got shape {aval.shape}")
-    limit = 10 if max_iterations is None else max_iterations
-    eps = float(dtypes.finfo(aval.dtype).eps) if eps is None else eps
+    limit = 10 if max_iterations is None else statics.integer(max_iterations, "max_iterations")
+    eps = float(dtypes.finfo(aval.dtype).eps) if eps is None else statics.number(eps, "eps")
     if dynamic_shape is not None:
-        for axis, size in enumerate(dynamic_shape):
+        for axis, size in enumerate(statics.parts(dynamic_shape, "dynamic_shape", "a pair of sizes")):
             limits = shapes.broadcast(shapes.convert_element_type(size, dtypes.int32), aval.shape)
             kept = comparisons.lt(creation.broadcasted_iota(dtypes.int32, aval.shape, axis), limits)
             x = selection.select(kept, x, shapes.full(aval.shape, 0, aval.dtype))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
 from xtrace.lax import comparisons, selection, shapes
@@ -70,7 +70,10 @@ def svd(
     >>> xt.lax.linalg.svd(np.array([[0.0, 3.0], [4.0, 0.0]], np.float32), compute_uv=False).tolist()
     [4.0, 3.0]
     """
-    if subset_by_index is not None and tuple(subset_by_index) != (0, min(shaped(x).shape[-2:])):
+    if subset_by_index is not None and statics.integers(subset_by_index, "subset_by_index") != (
+        0,
+        min(shaped(x).shape[-2:]),
+    ):
         raise NotImplementedError(
             f"svd finds all singular values: subset_by_index must be None, got {subset_by_index}; slice the results"
         )

@@ -158,6 +158,7 @@ def qr_multiply(
     vector = shaped(c).ndim == 1
     if vector:
         c = mx.rows(c) if mode == "left" else mx.columns(c)
+    mx.check_matrices("linalg.qr_multiply", shaped(a), operand="argument a")
     m, n = shaped(a).shape[-2:]
     axis, size, side = (-2, min(m, n), "columns") if mode == "left" else (-1, m, "rows")
     if shaped(c).shape[axis] != size:

@@ -11,7 +11,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import linalg as lax_linalg
@@ -194,7 +194,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     >>> xt.scipy.linalg.sqrtm(np.diag([4.0, 9.0])).real.tolist()
     [[2.0, 0.0], [0.0, 3.0]]
     """
-    if blocksize > 1:
+    if statics.integer(blocksize, "blocksize") > 1:
         raise NotImplementedError("sqrtm has no blocked version: leave blocksize at 1")
     (A,) = promotion.promote_args_inexact("linalg.sqrtm", A)
     if shaped(A).ndim != 2:
@@ -376,6 +376,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     [[1.0, 0.0], [0.0, 1.0]]
     """
     A, B, C = promotion.promote("linalg.solve_sylvester", (A, B, C), "inexact", ranks=False)
+    mx.check_matrices("solve_sylvester", shaped(C), operand="argument C")
     m, n = shaped(C).shape[-2:]
     if shaped(A).shape[-2:] != (m, m) or shaped(B).shape[-2:] != (n, n):
         raise ValueError(

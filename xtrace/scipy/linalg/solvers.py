@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import linalg as lax_linalg
@@ -67,6 +68,14 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     return cholesky(a, lower=lower), lower
 
 
+def _pair(name: str, value: Any, maker: str) -> tuple[Any, Any]:
+    """The two parts of a factorization, as the function `maker` returns it."""
+    parts = statics.parts(value, name, f"the pair that {maker} returns")
+    if len(parts) != 2:
+        raise ValueError(f"{name} must be the pair that {maker} returns, got {len(parts)} values")
+    return parts[0], parts[1]
+
+
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """x with a x = b, given what `cho_factor(a)` returned.
 
@@ -82,7 +91,8 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     >>> xt.scipy.linalg.cho_solve(xt.scipy.linalg.cho_factor(4 * np.eye(2)), np.ones(2)).tolist()
     [0.25, 0.25]
     """
-    return _cho_solve(*c_and_lower, b)
+    c, lower = _pair("c_and_lower", c_and_lower, "cho_factor")
+    return _cho_solve(c, lower, b)
 
 
 @composite(static_argnames=("lower",))
@@ -125,9 +135,7 @@ def solve_triangular(
     >>> xt.scipy.linalg.solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 5.0]), lower=True).tolist()
     [1.0, 1.0]
     """
-    if trans not in _TRANS:
-        raise ValueError(f"Invalid 'trans' value {trans}; take 0, 1, 2, 'N', 'T' or 'C'")
-    op = _TRANS[trans]
+    op = _TRANS[statics.option(trans, "trans", _TRANS)]
     a, b, vector = _with_columns("solve_triangular", a, b)
     x = lax_linalg.triangular_solve(
         a,
@@ -179,7 +187,8 @@ def lu_solve(
     >>> xt.scipy.linalg.lu_solve(xt.scipy.linalg.lu_factor(4 * np.eye(2)), np.ones(2)).tolist()
     [0.25, 0.25]
     """
-    return _lu_solve(*lu_and_piv, b, trans=trans)
+    factors, pivots = _pair("lu_and_piv", lu_and_piv, "lu_factor")
+    return _lu_solve(factors, pivots, b, trans=statics.option(trans, "trans", _TRANS))
 
 
 @composite(static_argnames=("trans",))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import promotion
@@ -48,6 +47,7 @@ def hilbert(n: int) -> Any:
     >>> xt.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
     """
+    n = statics.integer(n, "n")
     i = np.arange(n, dtype=float)
     return _of_float(1 / (i[:, None] + i + 1))
 
@@ -65,6 +65,7 @@ def invhilbert(n: int) -> Any:
     >>> xt.scipy.linalg.invhilbert(2).tolist()
     [[4.0, -6.0], [-6.0, 12.0]]
     """
+    n = statics.integer(n, "n")
     comb = math.comb
 
     def element(i: int, j: int) -> float:
@@ -88,6 +89,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
     >>> xt.scipy.linalg.pascal(3).tolist()
     [[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [1.0, 3.0, 6.0]]
     """
+    n = statics.integer(n, "n")
     _one_of("kind", kind, ("symmetric", "lower", "upper", None))
     i = range(n)
     symmetric = np.array([[float(math.comb(r + c, r)) for c in i] for r in i], float).reshape(n, n)
@@ -111,6 +113,7 @@ def invpascal(n: int, kind: str | None = None) -> Any:
     >>> xt.scipy.linalg.invpascal(3, "lower").tolist()
     [[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [1.0, -2.0, 1.0]]
     """
+    n = statics.integer(n, "n")
     _one_of("kind", kind, ("symmetric", "lower", "upper", None))
     i = np.arange(n)
     lower = _binomials(n) * (1 - 2 * ((i[:, None] + i) % 2)) + 0.0  # no -0
@@ -134,6 +137,7 @@ def helmert(n: int, full: bool = False) -> Any:
     >>> xt.scipy.linalg.helmert(2).round(2).tolist()
     [[0.7099999785423279, -0.7099999785423279]]
     """
+    n = statics.integer(n, "n")
     if n < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
     k = np.arange(1.0, n)[:, None]
@@ -159,6 +163,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     >>> xt.scipy.linalg.hadamard(2).tolist()
     [[1, 1], [1, -1]]
     """
+    n = statics.integer(n, "n")
     if n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     matrix = np.ones((1, 1), np.int8)
@@ -185,6 +190,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     >>> xt.scipy.linalg.dft(2).real.tolist()
     [[1.0, 1.0], [1.0, -1.0]]
     """
+    n = statics.integer(n, "n")
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     dtype = dtypes.canonical_dtype(complex if dtype is None else dtype)
@@ -307,7 +313,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     >>> xt.scipy.linalg.convolution_matrix(np.array([1, 2]), 2).tolist()
     [[1, 0], [2, 1], [0, 2]]
     """
-    n = operator.index(n)
+    n = statics.integer(n, "n")
     if n <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
     promotion.check_arraylike("convolution_matrix", a)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import fft, promotion
@@ -147,14 +146,14 @@ def istft(
         raise ValueError(f"Must specify differing time and frequency axes! Got {time_axis} for both")
     count = aval.shape[freq_axis]
     default = 2 * (count - 1) if input_onesided else count
-    nperseg = operator.index(nperseg) if nperseg is not None else default
+    nperseg = statics.integer(nperseg, "nperseg") if nperseg is not None else default
     if nperseg < 1:
         raise ValueError(f"nperseg must be a positive integer, got {nperseg}")
     if nfft is None:
         nfft = default + (bool(input_onesided) and nperseg == default + 1)
-    if (nfft := operator.index(nfft)) < nperseg:
+    if (nfft := statics.integer(nfft, "nfft")) < nperseg:
         raise ValueError(f"FFT length ({nfft}) must be longer than nperseg ({nperseg}).")
-    noverlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
+    noverlap = nperseg // 2 if noverlap is None else statics.integer(noverlap, "noverlap")
     if noverlap >= nperseg:
         raise ValueError(f"noverlap must be less than nperseg, got {noverlap=} and {nperseg=}.")
     win = named(window, nperseg) if isinstance(window, (str, tuple)) else window

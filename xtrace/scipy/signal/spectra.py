@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes, warned
+from xtrace.core import dtypes, statics, warned
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import fft, promotion
@@ -167,17 +166,17 @@ def spectra(
         raise ValueError(f"{name}: Unknown scaling: {scaling!r}; there are 'density' and 'spectrum'")
     x, *rest = promotion.promote(name, (x,) if y is None else (x, y), "inexact", ranks=False)
     aval, others = shaped(x), [shaped(a) for a in rest]
-    axis = operator.index(axis)
+    axis = statics.integer(axis, "axis")
     position = canonical_axis(axis, aval.ndim)
     if others and others[0].ndim != aval.ndim:
         raise ValueError(f"{name}: two-arguments must have the same rank ({aval.ndim} vs {others[0].ndim}).")
-    if nperseg is not None and (nperseg := operator.index(nperseg)) < 1:
+    if nperseg is not None and (nperseg := statics.integer(nperseg, "nperseg")) < 1:
         raise ValueError(f"{name}: nperseg must be a positive integer, got {nperseg}")
     if not all([a.size for a in (aval, *others)]):
         return _empty(aval, others, position)
     win, nperseg = segment_window(window, nperseg, aval.shape[position])
-    noverlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
-    nfft = nperseg if nfft is None else operator.index(nfft)
+    noverlap = nperseg // 2 if noverlap is None else statics.integer(noverlap, "noverlap")
+    nfft = nperseg if nfft is None else statics.integer(nfft, "nfft")
     if nfft < nperseg:
         raise ValueError(f"{name}: nfft must be greater than or equal to nperseg, got {nfft=} and {nperseg=}.")
     if noverlap >= nperseg:

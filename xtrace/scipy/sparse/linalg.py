@@ -8,7 +8,7 @@ from typing import Any
 
 from xtrace import lax, tree
 from xtrace import numpy as xnp
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.primitive import as_array, shaped
 from xtrace.flatten_util import ravel_pytree
 from xtrace.lax import shapes
@@ -334,5 +334,7 @@ def gmres(
     if solve_method not in ("batched", "incremental"):
         raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
     size = shaped(ravel_pytree(b)[0]).size
-    method = functools.partial(_gmres, restart=min(restart, size), solve_method=solve_method)
+    method = functools.partial(
+        _gmres, restart=min(statics.integer(restart, "restart"), size), solve_method=solve_method
+    )
     return _solved("gmres", method, A, b, x0, tol, atol, maxiter, M)

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from xtrace import numpy as xnp
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 
@@ -27,6 +28,7 @@ def axes_of(seq: str, count: int | None = None) -> tuple[tuple[int, ...], bool]:
     """
     if count is not None and len(seq) != count:
         raise ValueError(f"Expected {count} axes, got {seq!r}: write one such as 'xyz' or 'ZYX'")
+    statics.check_instance(seq, str, "seq", "letters of axes, such as 'xyz',")
     if not 1 <= len(seq) <= 3:
         raise ValueError(f"Expected axis specification to be a non-empty string of upto 3 characters, got {seq!r}")
     if not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):

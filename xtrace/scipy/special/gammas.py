@@ -7,11 +7,11 @@ with the coefficients of 13 terms that John Maddock computed for g = 6.024680040
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
@@ -344,7 +344,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     >>> print(f"{xt.scipy.special.multigammaln(3.0, 2):.4f}")
     1.5502
     """
-    d = int(d)
+    d = int(statics.number(d, "d"))
     (a,) = operands("multigammaln", a)
     total = full_like(a, d * (d - 1) / 4 * math.log(math.pi))
     for j in range(d):
@@ -372,7 +372,7 @@ def bernoulli(n: Any) -> Any:
     """
     from xtrace.numpy.creation import array
 
-    n = operator.index(n)
+    n = statics.integer(n, "n")
     if n < 0:
         raise ValueError(f"bernoulli: n must be a non-negative integer, got {n}.")
     values = [1.0, -0.5] + [0.0] * max(n - 1, 0)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
@@ -118,7 +118,7 @@ def bessel_jn(z: Any, *, v: Any, n_iter: Any = 50) -> Any:
     >>> print([f"{j:.4f}" for j in xt.scipy.special.bessel_jn(1.0, v=1)])
     ['0.7652', '0.4401']
     """
-    v, n_iter = operator.index(v), operator.index(n_iter)
+    v, n_iter = statics.integer(v, "v"), statics.integer(n_iter, "n_iter")
     if v < 0:
         raise ValueError(f"bessel_jn: the order v must be at least 0, got {v}.")
     return _bessel_orders(z, v=v, n_iter=n_iter)
@@ -159,7 +159,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
         raise NotImplementedError("sph_harm_y: diff_n is not supported: differentiate with jvp or jacfwd.")
     if n_max is None:
         n_max = np.max(n)
-    return _spherical(n, m, theta, phi, n_max=operator.index(n_max))
+    return _spherical(n, m, theta, phi, n_max=statics.integer(n_max, "n_max"))
 
 
 @composite(static_argnames=("n_max",))
