@@ -17,8 +17,13 @@ def test_jaxpr(op: Op, sampling, monkeypatch):
             jaxpr = xt.make_jaxpr(fun)(*args)
             check_jaxpr(jaxpr)
             assert str(jaxpr).startswith(("{ lambda ", "let "))  # a jaxpr that occurs twice is named first
-            got = eval_jaxpr(jaxpr, jaxpr.consts, *leaves(args))
-            assert_close(got, leaves(fun(*args)), f"jaxpr of {op.name}({sample.label}) evaluated", op.tolerance)
+
+            @xt.jit
+            def both(*args, jaxpr=jaxpr, fun=fun):
+                return eval_jaxpr(jaxpr, jaxpr.consts, *leaves(args)), leaves(fun(*args))
+
+            got, wanted = both(*args)
+            assert_close(got, wanted, f"jaxpr of {op.name}({sample.label}) evaluated", op.tolerance)
             _check_transformed(op, sample, fun)
     _check_copied(fun, args, monkeypatch)
 
