@@ -91,6 +91,7 @@ def modules() -> dict[str, pathlib.Path]:
     return found
 
 
+@functools.cache
 def imports(module: str, path: pathlib.Path) -> list[tuple[str, int]]:
     """Every import of a module with its line, type-only ones left out: the modules meant, not names taken from them."""
     tree = ast.parse(path.read_text())

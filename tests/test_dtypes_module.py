@@ -1,7 +1,5 @@
 """The public module xtrace.dtypes."""
 
-import doctest
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -72,7 +70,3 @@ def test_result_type():
     assert xdt.result_type(np.zeros(2, np.int8), 1.0, return_weak_type_flag=True) == (np.float32, True)
     with pytest.raises(ValueError, match="needs at least one array or dtype"):
         xdt.result_type()
-
-
-def test_doctests():
-    assert doctest.testmod(xdt).failed == 0

@@ -1,7 +1,5 @@
 """Flags as public context managers."""
 
-import doctest
-
 import pytest
 
 import xtrace as xt
@@ -32,7 +30,3 @@ def test_blocks(enter, option):
     assert xt.config.read(option) is before
     with xt.disable_jit(disable=False):
         assert xt.config.jax_disable_jit is False
-
-
-def test_doctests():
-    assert doctest.testmod(flags).failed == 0

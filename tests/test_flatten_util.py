@@ -1,12 +1,10 @@
 """ravel_pytree: values, dtypes and weak types against those recorded from JAX, and the way back."""
 
-import doctest
-
 import numpy as np
 import pytest
 
 import xtrace.numpy as jnp
-from xtrace import flatten_util, tree
+from xtrace import tree
 from xtrace.flatten_util import ravel_pytree
 
 
@@ -82,7 +80,3 @@ def test_unravel_functions_are_values():
     assert first != ravel_pytree([1, 2])[1]
     assert repr(first) == "<unravel to PyTreeDef([*, *])>"
     assert ravel_pytree({})[1](jnp.zeros(0)) == {}
-
-
-def test_doctests():
-    assert doctest.testmod(flatten_util).failed == 0

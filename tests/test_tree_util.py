@@ -1,14 +1,12 @@
 """The public pytree modules: names, registration of classes, Partial."""
 
 import dataclasses
-import doctest
 import functools
 import pickle
 
 import pytest
 
 from xtrace import tree, tree_util
-from xtrace.core import pytree_nodes
 
 
 def test_names():
@@ -198,7 +196,3 @@ def test_partial_pickles():
     p = pickle.loads(pickle.dumps(tree_util.Partial(function, 1)))
     assert type(p) is tree_util.Partial
     assert p() == (1, 1)
-
-
-def test_doctests():
-    assert doctest.testmod(pytree_nodes).failed == 0

@@ -1,7 +1,6 @@
 """core.pytree: flattening, paths, prefixes, and the messages when trees don't match."""
 
 import copy
-import doctest
 import functools
 import pickle
 import threading
@@ -464,7 +463,3 @@ def test_threads_flatten_at_once():
     for t in threads:
         t.join()
     assert not failures
-
-
-def test_doctests():
-    assert doctest.testmod(pytree).failed == 0

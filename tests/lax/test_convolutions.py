@@ -16,6 +16,8 @@ GEOMETRY = [
     ((1, 3), ((-1, 2), (1, -1)), (2, 1), (1, 2)),
 ]
 
+DTYPES = ["float32", "complex64", "int32"]
+
 
 def _arrays(dtype, *shapes):
     rng = np.random.default_rng(0)
@@ -24,7 +26,7 @@ def _arrays(dtype, *shapes):
 
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("geometry", GEOMETRY)
-@pytest.mark.parametrize("dtype", ["float32", "complex64", "int32"])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_values_batching_and_transposes(groups, geometry, dtype):
     strides, padding, lhs_dilation, rhs_dilation = geometry
     x, w = _arrays(dtype, (4, 6, 5, 6), (6, 6 // groups[0], 2, 3))
@@ -35,12 +37,14 @@ def test_values_batching_and_transposes(groups, geometry, dtype):
     expected = convolution(x, w, strides, padding, lhs_dilation, rhs_dilation, *groups)
     np.testing.assert_allclose(f(x, w), expected, rtol=1e-4, atol=2e-3)
     xs, ws = _arrays(dtype, (3, *x.shape), (3, *w.shape))
-    for left, right in ((True, False), (False, True), (True, True)):
-        for d in (0, 1, 4):
-            each = [f(xs[i] if left else x, ws[i] if right else w) for i in range(3)]
-            axes = (d if left else None, d if right else None)
-            got = xt.vmap(f, axes)(np.moveaxis(xs, 0, d) if left else x, np.moveaxis(ws, 0, d) if right else w)
-            np.testing.assert_allclose(got, np.stack(each), rtol=1e-4, atol=4e-3)
+    # All nine ways to map, three in each case: over each of the axes 0, 1 and 4, and each of the operands and both.
+    turn = GROUPS.index(groups) + GEOMETRY.index(geometry) + DTYPES.index(dtype)
+    for place, (left, right) in enumerate(((True, False), (False, True), (True, True))):
+        d = (0, 1, 4)[(place + turn) % 3]
+        each = [f(xs[i] if left else x, ws[i] if right else w) for i in range(3)]
+        axes = (d if left else None, d if right else None)
+        got = xt.vmap(f, axes)(np.moveaxis(xs, 0, d) if left else x, np.moveaxis(ws, 0, d) if right else w)
+        np.testing.assert_allclose(got, np.stack(each), rtol=1e-4, atol=4e-3)
     if dtype != "int32":
         dx, dw, ct = _arrays(dtype, x.shape, w.shape, expected.shape)
         tangent = xt.jvp(f, (x, w), (dx, dw))[1]

@@ -181,12 +181,3 @@ def test_messages(call, message):
     with pytest.raises(TypeError) as raised:
         call()
     assert str(raised.value) == message
-
-
-def test_docstrings_run():
-    import doctest
-    import importlib
-
-    for name in "elementwise bitwise comparisons selection conversions creation identities polynomials special".split():
-        failed, tried = doctest.testmod(importlib.import_module(f"xtrace.lax.{name}"))
-        assert tried and not failed, name

@@ -71,22 +71,32 @@ def test_factors_multiply_to_the_matrix(dtype, shape):
     x = matrices(dtype, *shape)
     m, n = shape[-2:]
     k = min(m, n)
-    lu, pivots, order = arrays(linalg.lu(x))
+
+    @xt.jit
+    def factors(x):
+        full = [[linalg.qr(x, full_matrices=f), linalg.qr(x, full_matrices=f, pivoting=True),
+                 linalg.svd(x, full_matrices=f)] for f in (False, True)]  # fmt: skip
+        algorithms = None, linalg.SvdAlgorithm.QR, linalg.SvdAlgorithm.DIVIDE_AND_CONQUER
+        lu = linalg.lu(x)
+        order = linalg.lu_pivots_to_permutation(lu[1], m)
+        return lu, order, full, [linalg.svd(x, compute_uv=False, algorithm=a) for a in algorithms]
+
+    lu, permutation, by_full, values = factors(x)
+    lu, _, order = arrays(lu)
     lower, upper = np.tril(lu[..., :k], -1) + np.eye(m, k, dtype=dtype), np.triu(lu[..., :k, :])
     close(lower @ upper, np.take_along_axis(x, order[..., None], -2))
-    np.testing.assert_array_equal(linalg.lu_pivots_to_permutation(pivots, m), order)
-    for full in (False, True):
-        q, r = arrays(linalg.qr(x, full_matrices=full))
+    np.testing.assert_array_equal(permutation, order)
+    for full, (plain, pivoted, singular) in zip((False, True), by_full):
+        q, r = arrays(plain)
         close(q @ r, x)
         close(adjoint(q) @ q, np.broadcast_to(np.eye(q.shape[-1], dtype=dtype), (*shape[:-2], *q.shape[-1:] * 2)))
-        q, r, columns = arrays(linalg.qr(x, full_matrices=full, pivoting=True))
+        q, r, columns = arrays(pivoted)
         close(q @ r, np.take_along_axis(x, columns[..., None, :], -1))
-        u, s, vh = arrays(linalg.svd(x, full_matrices=full))
+        u, s, vh = arrays(singular)
         assert u.shape[-1] == (m if full else k) and vh.shape[-2] == (n if full else k)
         close(u[..., :k] * s[..., None, :] @ vh[..., :k, :], x)
-    close(linalg.svd(x, compute_uv=False), np.linalg.svd(x, compute_uv=False))
-    for algorithm in (linalg.SvdAlgorithm.QR, linalg.SvdAlgorithm.DIVIDE_AND_CONQUER):
-        close(linalg.svd(x, compute_uv=False, algorithm=algorithm), np.linalg.svd(x, compute_uv=False))
+    for found in values:
+        close(found, np.linalg.svd(x, compute_uv=False))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -80,8 +80,7 @@ def test_tridiagonal_systems_by_elimination(perturb):
         assert np.isfinite(lax.linalg.tridiagonal_solve(zero, zero, zero, np.ones((2, 1)), perturb_singular=True)).all()
 
 
-@pytest.mark.parametrize("shape", [(4, 4), (6, 3)])
-@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("shape, complex_", [((4, 4), True), ((6, 3), False)])
 def test_qdwh(shape, complex_):
     x = RNG.standard_normal(shape) + 1j * complex_ * RNG.standard_normal(shape)
     x = x if complex_ else x.real

@@ -38,26 +38,31 @@ def test_values_derivatives_batching(geometry, name):
         return reduction(x, init, ufunc, *geometry)
 
     expected = reference(x)
-    np.testing.assert_allclose(f(x), expected, rtol=1e-5)
     finite = np.isfinite(expected)
     d, ct = rng.normal(size=x.shape).astype("float32"), rng.normal(size=expected.shape).astype("float32") * finite
-    tangent = np.asarray(xt.jvp(f, (x,), (d,))[1])
-    wide, step = x.astype("float64"), 1e-5 * d.astype("float64")
-    numeric = (reference(wide + step)[finite] - reference(wide - step)[finite]) / 2e-5
-    np.testing.assert_allclose(tangent[finite], numeric, rtol=2e-3, atol=1e-3)
-    (g,) = xt.vjp(f, x)[1](ct)
-    np.testing.assert_allclose(np.sum(tangent * ct), np.sum(g * d), rtol=2e-3, atol=1e-2)
+    xs = rng.normal(size=(3, *x.shape)).astype("float32")
 
     def loss(x):
         return xt.numpy.sum(xt.numpy.where(finite, f(x), 0) ** 2)
 
-    forward_over_reverse = xt.jvp(xt.grad(loss), (x,), (d,))[1]
-    reverse_over_reverse = xt.grad(lambda x: xt.numpy.vdot(xt.grad(loss)(x), d))(x)
+    @xt.jit
+    def derivatives(x, d, ct):
+        forward_over_reverse = xt.jvp(xt.grad(loss), (x,), (d,))[1]
+        reverse_over_reverse = xt.grad(lambda x: xt.numpy.vdot(xt.grad(loss)(x), d))(x)
+        return xt.jvp(f, (x,), (d,))[1], xt.vjp(f, x)[1](ct)[0], forward_over_reverse, reverse_over_reverse
+
+    each = [f, xt.grad(loss), lambda x: xt.jvp(f, (x,), (d,))[1]]
+    rows = xt.jit(lambda x: [g(x) for g in each])
+    mapped = xt.jit(lambda xs: [xt.vmap(g, 1)(xs) for g in each])
+    np.testing.assert_allclose(f(x), expected, rtol=1e-5)
+    tangent, g, forward_over_reverse, reverse_over_reverse = map(np.asarray, derivatives(x, d, ct))
+    wide, step = x.astype("float64"), 1e-5 * d.astype("float64")
+    numeric = (reference(wide + step)[finite] - reference(wide - step)[finite]) / 2e-5
+    np.testing.assert_allclose(tangent[finite], numeric, rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(np.sum(tangent * ct), np.sum(g * d), rtol=2e-3, atol=1e-2)
     np.testing.assert_allclose(forward_over_reverse, reverse_over_reverse, rtol=1e-3, atol=1e-3)
-    xs = rng.normal(size=(3, *x.shape)).astype("float32")
-    for g in (f, xt.grad(loss), lambda x: xt.jvp(f, (x,), (d,))[1]):
-        got = xt.vmap(g, 1)(np.moveaxis(xs, 0, 1))
-        np.testing.assert_allclose(got, np.stack([g(v) for v in xs]), rtol=1e-4, atol=1e-4)
+    for got, *wanted in zip(mapped(np.moveaxis(xs, 0, 1)), *map(rows, xs)):
+        np.testing.assert_allclose(got, np.stack(wanted), rtol=1e-4, atol=1e-4)
 
 
 def test_initial_values_that_are_no_identity_and_mapped_ones():
