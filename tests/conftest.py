@@ -54,7 +54,7 @@ def sampling(request):
 
 
 #: A compiled program takes about seven memory maps, of which Linux gives a process 65,530; past that XLA crashes.
-_MANY_MAPS = 45_000
+_MANY_MAPS = 40_000
 _MAPS = Path("/proc/self/maps")
 _tests = itertools.count(1)
 
