@@ -9,7 +9,8 @@ from another interpreter:
     python -m bench --python-jax ~/with-jax/bin/python --json results.json
     python -m bench --case compiled                       programs whose compiling and running are judged
     python -m bench --case functions --all                single calls of the most used functions, and of heavy ones
-    python -m bench --module jax                          JAX against itself: how much the machine's noise is worth
+    python -m bench --noise --case compiled               JAX against itself: how far from one the machine's noise takes
+                                                          ratios (with --module xtrace, the default: xtrace too)
 """
 
 from __future__ import annotations
@@ -156,6 +157,21 @@ def run(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]]) -> tup
     return dict(sorted(samples.items(), key=lambda item: order_of[item[0][0]])), errors
 
 
+def noise(cases: list[str], rounds: int, sides: dict[str, tuple[str, str]], record: Path | None) -> int:
+    """Measure each of the two libraries against itself and print how far its ratios lie from one."""
+    found: dict[str, dict[str, report.Spread]] = {}
+    for side in dict.fromkeys(sides.values()):
+        samples, errors = run(cases, rounds, {"ours": side, "jax": side})
+        found[side[1]] = spreads = report.spreads(samples)
+        print(report.spread_table(spreads, side[1]), flush=True)
+        for what, error in errors.items():
+            print(f"failed: {what}: {error}")
+    if record is not None:
+        text = {name: {m: s._asdict() for m, s in spreads.items()} for name, spreads in found.items()}
+        record.write_text(json.dumps({"rounds": rounds, "noise": text}, indent=2) + "\n")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -171,6 +187,9 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has xtrace (default: this one)")
     parser.add_argument("--python-jax", help="the interpreter that has JAX (default: this one)")
     parser.add_argument("--module", default="xtrace", help="what to measure against JAX (default: xtrace)")
+    parser.add_argument(
+        "--noise", action="store_true", help="measure each library against itself, and say how far ratios lie from one"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples as JSON too")
     parser.add_argument(
         "--all", action="store_true", help="print a row for each function, not only for those that miss what is wanted"
@@ -191,6 +210,8 @@ def main() -> int:
     named = args.case or ["import", *CASES]
     cases = list(dict.fromkeys(case for name in named for case in GROUPS.get(name, (name,))))
     sides = {"ours": (args.python, args.module), "jax": (args.python_jax, "jax")}
+    if args.noise:
+        return noise(cases, args.rounds, sides, args.json)
     start = time.perf_counter()
     samples, errors = run(cases, args.rounds, sides)
     rows = report.rows(samples)

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,6 +97,62 @@ def difference(ours: Sequence[np.ndarray], jax: Sequence[np.ndarray]) -> tuple[f
     ]
     worst = max(range(len(apart)), key=lambda i: math.inf if math.isnan(apart[i]) else apart[i], default=0)
     return (apart[worst] if apart else 0.0), worst
+
+
+class Spread(NamedTuple):
+    """How far from one the ratios of a metric lie, of a library against itself.
+
+    middle, high: the median and the 90th percentile of the distances of the cases' ratios of medians, as in the table
+      of a comparison. worst: the largest. round: the median of the distances of single rounds' ratios.
+    """
+
+    cases: int
+    middle: float
+    high: float
+    worst: float
+    round: float
+
+
+def _distance(ratio: float) -> float:
+    """How far from one, so that a half and two are as far."""
+    return max(ratio, 1 / ratio) - 1
+
+
+def spreads(samples: Samples) -> dict[str, Spread]:
+    """The spread by metric of what was measured of one library on both sides; metrics of time only."""
+    ratios: dict[str, list[float]] = {}
+    single: dict[str, list[float]] = {}
+    for (case, metric), sides in samples.items():
+        a, b = (sides.get(side, []) for side in ("ours", "jax"))
+        if metric == "memory" or not a or not b or min(*a, *b) <= 0:
+            continue
+        kind = case if case in wanted.FUNCTIONS else metric
+        ratios.setdefault(kind, []).append(_distance(statistics.median(a) / statistics.median(b)))
+        single.setdefault(kind, []).extend([_distance(x / y) for x, y in zip(a, b)])
+    return {
+        kind: Spread(
+            len(found),
+            statistics.median(found),
+            float(np.quantile(found, 0.9)),
+            max(found),
+            statistics.median(single[kind]),
+        )
+        for kind, found in ratios.items()
+    }
+
+
+def spread_table(found: dict[str, Spread], name: str) -> str:
+    """The spreads as text, a line for each metric, in percent."""
+    lines = [(f"{name} against itself", "cases", "median", "90%", "worst", "single round")]
+    for metric, s in found.items():
+        figures = [f"{100 * x:.1f}%" for x in (s.middle, s.high, s.worst, s.round)]
+        lines.append((metric, str(s.cases), figures[0], figures[1], figures[2], figures[3]))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        " ".join([x.ljust(w) if i == 0 else x.rjust(w + 1) for i, (x, w) in enumerate(zip(line, widths))])
+        for line in lines
+    ]
+    return "\n".join([texts[0], "-" * len(texts[0]), *texts[1:], ""])
 
 
 def _growth_of_itself(growth: dict[str, Row]) -> Row:

@@ -143,3 +143,20 @@ def test_values_that_differ_are_told(tmp_path):
     assert compare(tmp_path, "adam") is None
     worker.keep({"a": (np.zeros(2),), "b": 2 * np.ones(3)}, str(tmp_path / "adam-ours.npz"))
     assert compare(tmp_path, "adam") == "values differ by up to 1.0e+00, relative to the largest of result 1"
+
+
+def test_spread_of_a_library_against_itself():
+    found = report.spreads(
+        {
+            ("eager", "x[3]"): {"ours": [1.0, 2.0, 4.0], "jax": [1.0, 1.0, 4.0]},
+            ("mlp_adam", "run"): {"ours": [1.0], "jax": [1.25]},
+            ("adam", "run"): {"ours": [1.0], "jax": [1.0]},
+            ("adam", "memory"): {"ours": [1.0], "jax": [5.0]},
+        }
+    )
+    assert set(found) == {"x[3]", "run"}
+    assert found["x[3]"] == (1, 1.0, 1.0, 1.0, 0.0)
+    assert found["run"] == pytest.approx((2, 0.125, 0.225, 0.25, 0.125))
+    lines = report.spread_table(found, "jax").splitlines()
+    assert lines[0].split() == ["jax", "against", "itself", "cases", "median", "90%", "worst", "single", "round"]
+    assert lines[3].split() == ["run", "2", "12.5%", "22.5%", "25.0%", "12.5%"]
