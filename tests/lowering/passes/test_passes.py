@@ -12,6 +12,7 @@ import xtrace as xt
 import xtrace.numpy as xnp
 from tests.catalogue import test_compositions as compositions
 from tests.catalogue.catalogue import catalogue
+from tests.lowering.passes import proofs
 from tests.random_programs.programs import draw, num
 from xtrace.lowering import passes
 from xtrace.lowering.passes import dead_code
@@ -171,21 +172,25 @@ def close(got, wanted, what):
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_random_programs_keep_their_values(sampling, part):
+def test_random_programs_keep_their_values(sampling, part, monkeypatch):
     point = np.array([0.3, -0.7, 1.1]), np.array([[0.2, 0.5, -0.4], [1.3, -1.2, 0.8]]), np.asarray(0.6)
     for k in range(8 if sampling.full else 2):
         program = draw(f"passes {sampling.seed}:{part}:{k}")
         f = program.function()
         forms = [f] if program.mode == "forward" else [f, xt.grad(lambda *p: num(f(*p)), (0, 1, 2))]
         for form in forms:
-            close(xt.jit(form, passes="all")(*point), xt.jit(form, passes=())(*point), program.source)
+            wanted = xt.jit(form, passes=())(*point)
+            with proofs.recorded(monkeypatch) as records:
+                close(xt.jit(form, passes="all")(*point), wanted, program.source)
+            if sampling.full or k == 0 and form is forms[-1]:
+                proofs.prove(records, most=8)
 
 
-def test_compositions_of_the_catalogue_keep_their_values(sampling):
-    """The catalogue's compositions, compiled by all passes, against their expected values."""
+def test_compositions_of_the_catalogue_keep_their_values(sampling, monkeypatch):
+    """The catalogue's compositions, compiled by all passes, against their expected values; each pass by itself."""
     rng = random.Random(f"passes {sampling.seed}")
     ops = [op for op in catalogue() if "compositions" not in op.skip]
-    with xt.config.flags["passes"]("all"):
+    with xt.config.flags["passes"]("all"), proofs.recorded(monkeypatch) as records:
         for op in ops if sampling.full else rng.sample(ops, 12):
             batches = [op.all_samples(sampling.seed + k) for k in range(2)]
             pairs = [[b[i] for b in batches] for i, s in enumerate(batches[0]) if s.arrays]
@@ -196,6 +201,7 @@ def test_compositions_of_the_catalogue_keep_their_values(sampling):
             inexact = any(compositions.is_inexact(base.args[k].dtype) for k in base.arrays)
             names = compositions._applicable(op, base, inexact)
             compositions.check(op, chosen, rng.sample(names, 2), sampling.seed)
+    proofs.prove(records, most=100 if sampling.full else 2)
 
 
 def test_dead_code_that_reads_an_unused_argument():
