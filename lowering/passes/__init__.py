@@ -28,6 +28,7 @@ TABLE = (
     Pass("dead_code", "what no result needs is left out, in the bodies of loops and branches too", _EVERYWHERE),
     Pass("common_subexpressions", "what is computed twice is computed once", _EVERYWHERE),
     Pass("padded_sums", "sums of arrays that are zero but for a part each become concatenations", _EVERYWHERE),
+    Pass("reroll", "steps that were written out one after the other become loops again", ()),
     Pass("constants", "numbers that differ between blocks that are alike are kept out of their kernels", ("cpu",)),
     Pass("stacked_slices", "slices of one array begin at places that are kept out of their kernels", ("cpu",)),
     Pass("fusion_barriers", "values that fusion would compute again in many kernels are computed once", ("cpu",)),
@@ -51,10 +52,10 @@ def words(selection: Selection, of: str = "passes") -> tuple[str, ...] | None:
     for word in selection:
         if not isinstance(word, str):
             raise TypeError(f"{of} must be names of passes; got {word!r}")
-        if word not in ("all", "default", "none") and word.removeprefix("-") not in known:
+        if word not in ("all", "default", "none") and word.lstrip("+-") not in known:
             raise ValueError(
                 f"{of}: there is no pass {word!r}. The passes are {', '.join(known)}; 'default', 'all' and 'none' "
-                "stand for several, and -NAME leaves one out."
+                "stand for several, -NAME leaves one out, +NAME adds one."
             )
     return tuple(selection)
 
@@ -67,7 +68,7 @@ def selected(given: tuple[str, ...] | None, platforms: tuple[str, ...]) -> tuple
     found = _selected.get(key)
     if found is None:
         on: set[str] = set()
-        if given and given[0].startswith("-"):
+        if given and given[0].startswith(("-", "+")):
             given = ("default", *given)
         for word in given:
             if word == "none":
@@ -79,7 +80,7 @@ def selected(given: tuple[str, ...] | None, platforms: tuple[str, ...]) -> tuple
             elif word.startswith("-"):
                 on.discard(word[1:])
             else:
-                on.add(word)
+                on.add(word.removeprefix("+"))
         found = _selected[key] = tuple([p.name for p in TABLE if p.name in on])
     return found
 

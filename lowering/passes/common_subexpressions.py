@@ -70,14 +70,14 @@ def _first_alike(key: Any, first: JaxprEqn, eqn: JaxprEqn, alike: dict[Any, Jaxp
     if not mergeable or eqn.effects or first.effects:
         return eqn
     try:
-        alike.setdefault((key, *_params_key(first.params)), first)
-        first = alike.setdefault((key, *_params_key(eqn.params)), eqn)
+        alike.setdefault((key, *params_key(first.params)), first)
+        first = alike.setdefault((key, *params_key(eqn.params)), eqn)
     except TypeError:  # an unhashable parameter
         return eqn
     return eqn if any([a.aval is not b.aval for a, b in zip(first.outvars, eqn.outvars)]) else first
 
 
-def _params_key(params: dict[str, Any]) -> list[Any]:
+def params_key(params: dict[str, Any]) -> list[Any]:
     """Parameters as they are compared: -0.0 is not 0.0, nor 1.0 the number 1."""
     if not params:
         return []
