@@ -31,20 +31,22 @@ from xtrace.lowering.passes.pipeline import Note, Target
 #: Fewest blocks, and fewest equations in all of them together, that become a loop.
 FEWEST, _LEAST = 4, 16
 #: At how many places the next block is looked for.
-_PLACES = 256
+_PLACES = 64
 #: Values that are no results of loops, of those that blocks read one after the other: an end or two.
 _SINGLE = 2
 
 
 class _Row(NamedTuple):
-    """A value that is row `index` of `stack`: a loop has written it, or an array was taken apart."""
+    """A value that is row number `place` of `stack`: a loop has written it, or an array was taken apart."""
 
-    stack: Var
-    index: int
+    stack: Any
+    place: int
 
 
 class _Unlike(Exception):
-    """The blocks turn out not to be steps of one loop."""
+    """The blocks turn out not to be steps of one loop. place: of the equation that shows it, in the first block."""
+
+    place = 0
 
 
 def run(jaxpr: Jaxpr, target: Target) -> tuple[Jaxpr, list[Note]]:
@@ -61,19 +63,19 @@ def _rolled(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
     eqns = jaxpr.eqns
     if bodies.any_held(jaxpr):
         eqns = [bodies.rewritten(e, _body) if e.primitive.holds_jaxprs else e for e in eqns]
-    forms = _forms(eqns)
-    places: dict[int, list[int]] = {}
-    for i, form in enumerate(forms):
-        places.setdefault(form, []).append(i)
-    readers = _last_readers(eqns, jaxpr.outvars)
+    walk = _Walk(eqns, jaxpr.outvars)
     program = _Program()
+    tried: dict[int, int] = {}  # period -> the equation that is no step of a loop of this period
     i = 0
     while i < len(eqns):
         rolled = 0
-        for period, count in _runs(forms, places[forms[i]], i):
+        for period, count in walk.runs(i):
+            if i <= tried.get(period, -1):
+                continue
             try:
-                loop = _Loop(eqns[i : i + period * count], period, count, readers, i, program.rows)
-            except _Unlike:
+                loop = _Loop(walk, i, period, count, program.rows)
+            except _Unlike as unlike:
+                tried[period] = unlike.place
                 continue
             made = loop.emit(program)
             rolled = period * count
@@ -110,26 +112,43 @@ def _slides(eqn: JaxprEqn) -> bool:
     return eqn.primitive is slice_p and eqn.params["strides"] is None
 
 
-def _runs(forms: list[int], alike: list[int], start: int) -> list[tuple[int, int]]:
-    """The (period, count) of runs of equal blocks from `start` on, those that cover most first."""
-    found = []
-    after = bisect.bisect_right(alike, start)
-    for place in alike[after : after + _PLACES]:
-        period = place - start
-        block = forms[start:place]
-        count = 1
-        while forms[start + count * period : start + (count + 1) * period] == block:
-            count += 1
-        if count >= FEWEST and count * period >= _LEAST:
-            found.append((period, count))
-    return sorted(found, key=lambda run: (-run[0] * run[1], run[0]))
+class _Walk:
+    """A program's equations, and what is known of them all."""
 
+    def __init__(self, eqns: list[JaxprEqn], outvars: Sequence[Any]) -> None:
+        self.eqns = eqns
+        self.forms = _forms(eqns)
+        self.places: dict[int, list[int]] = {}
+        for i, form in enumerate(self.forms):
+            self.places.setdefault(form, []).append(i)
+        #: Variable -> the place of the equation that computes it, and which of its results it is.
+        self.source = {v: (i, o) for i, eqn in enumerate(eqns) for o, v in enumerate(eqn.outvars)}
+        #: Variable -> the place of the last equation that reads it; results are read behind all.
+        self.last_read = {v: i for i, eqn in enumerate(eqns) for v in eqn.invars}
+        self.last_read.update(dict.fromkeys(outvars, len(eqns)))
+        #: Period -> up to where equations are like those a period later.
+        self._alike: dict[int, int] = {}
 
-def _last_readers(eqns: Sequence[JaxprEqn], outvars: Sequence[Any]) -> dict[Any, int]:
-    """The place of the last equation that reads each variable; results are read behind all."""
-    last = {v: i for i, eqn in enumerate(eqns) for v in eqn.invars}
-    last.update(dict.fromkeys(outvars, len(eqns)))
-    return last
+    def runs(self, start: int) -> list[tuple[int, int]]:
+        """The (period, count) of runs of equal blocks from `start` on, those that cover most first."""
+        found = []
+        places = self.places[self.forms[start]]
+        after = bisect.bisect_right(places, start)
+        for place in places[after : after + _PLACES]:
+            period = place - start
+            count = (self._until(start, period) - start) // period + 1
+            if count >= FEWEST and count * period >= _LEAST:
+                found.append((period, count))
+        return sorted(found, key=lambda run: (-run[0] * run[1], run[0])) if len(found) > 1 else found
+
+    def _until(self, start: int, period: int) -> int:
+        end = self._alike.get(period, -1)
+        if end < start:
+            forms, end, last = self.forms, start, len(self.forms) - period
+            while end < last and forms[end] == forms[end + period]:
+                end += 1
+            self._alike[period] = end
+        return end
 
 
 class _Program:
@@ -155,7 +174,7 @@ class _Program:
         row = self.rows.get(v)
         if row is not None and v not in self.known:
             self.known.add(v)
-            piece = self.slice(row.stack, row.index, row.index + 1)
+            piece = self.slice(row.stack, row.place, row.place + 1)
             self.eqns.append(JaxprEqn(squeeze_p, [piece], [v], {"dimensions": (0,)}))
 
     def apply(self, primitive: Any, operands: list[Any], aval: ShapedArray, **params: Any) -> Var:
@@ -200,7 +219,7 @@ class _Program:
             if row is None or n == 1:
                 pieces.append(self.row_of(values[i]))
             else:
-                low = min(row.index, row.index + by * (n - 1))
+                low = min(row.place, row.place + by * (n - 1))
                 piece = self.slice(row.stack, low, low + n)
                 pieces.append(piece if by > 0 else self.apply(rev_p, [piece], piece.aval, dimensions=(0,)))
             i += n
@@ -217,7 +236,7 @@ def _stretches(values: Sequence[Any], rows: dict[Any, _Row]) -> list[tuple[int, 
             following = rows.get(values[i + n])
             if following is None or following.stack is not row.stack:
                 break
-            step = following.index - row.index - by * (n - 1)
+            step = following.place - row.place - by * (n - 1)
             if step not in (1, -1) or by not in (0, step):
                 break
             n, by = n + 1, step
@@ -229,37 +248,43 @@ def _stretches(values: Sequence[Any], rows: dict[Any, _Row]) -> list[tuple[int, 
 class _Loop:
     """A run of blocks as a loop. Raises _Unlike if it is none."""
 
-    def __init__(
-        self, eqns: list[JaxprEqn], period: int, count: int, readers: dict[Any, int], start: int, rows: dict[Any, _Row]
-    ) -> None:
+    def __init__(self, walk: _Walk, start: int, period: int, count: int, rows: dict[Any, _Row]) -> None:
+        eqns = walk.eqns[start : start + period * count]
         self.blocks = [eqns[t * period : (t + 1) * period] for t in range(count)]
-        self.count, self.rows = count, rows
-        #: Variable -> the block, and the place in it, that computes it.
-        self.source: dict[Any, tuple[int, tuple[int, int]]] = {}
-        for t, block in enumerate(self.blocks):
-            for q, eqn in enumerate(block):
-                for o, v in enumerate(eqn.outvars):
-                    self.source[v] = (t, (q, o))
+        self.start, self.period, self.count, self.rows, self.source = start, period, count, rows, walk.source
         self.consts: dict[Any, Var] = {}
         self.carries: dict[tuple[tuple[int, int], Any], Var] = {}
         self.sequences: list[tuple[list[Any], Var]] = []
-        self.inside: dict[Any, Any] = {}  # of variables of the first block: their stand-ins in the body
+        self.inside: dict[Any, Any] = {}  # what stands in the body for results of equations, by their places in a block
         self.made: list[JaxprEqn] = []
         for q in range(period):
-            self._add(q)
+            try:
+                self._add(q)
+            except _Unlike as unlike:
+                unlike.place = start + q
+                raise
         end = start + len(eqns)
-        #: Places in a block whose values are read behind the loop.
+        #: Places in a block whose values are read behind the loop, and by which blocks they are computed.
         self.kept: dict[tuple[int, int], list[int]] = {}
-        for v, (t, place) in self.source.items():
-            if readers.get(v, -1) >= end:
-                if v.aval.sharding is not None:
-                    raise _Unlike
-                self.kept.setdefault(place, []).append(t)
+        for i, eqn in enumerate(eqns):
+            for o, v in enumerate(eqn.outvars):
+                if walk.last_read.get(v, -1) >= end:
+                    if v.aval.sharding is not None:
+                        raise _Unlike
+                    self.kept.setdefault((i % period, o), []).append(i // period)
+
+    def _computed(self, v: Any) -> tuple[int, tuple[int, int]] | None:
+        """The block that computes a variable, and the place in it; None for what is computed elsewhere."""
+        i, o = self.source.get(v, (-1, 0))
+        if not self.start <= i < self.start + self.period * self.count:
+            return None
+        t, q = divmod(i - self.start, self.period)
+        return t, (q, o)
 
     def _add(self, q: int) -> None:
         first = self.blocks[0][q]
         eqns = [block[q] for block in self.blocks]
-        if any([params_key(e.params) != params_key(first.params) for e in eqns]):
+        if _slides(first) and any([e.params["start_indices"] != first.params["start_indices"] for e in eqns]):
             primitive, operands, params = self._sliding(eqns)
         else:
             primitive, params = first.primitive, first.params
@@ -270,8 +295,6 @@ class _Loop:
 
     def _sliding(self, eqns: list[JaxprEqn]) -> tuple[Any, list[Any], dict[str, Any]]:
         """Slices of one size that begin at different places: beginnings are operands."""
-        if not _slides(eqns[0]):
-            raise _Unlike
         places: list[Any] = []
         for starts in zip(*[e.params["start_indices"] for e in eqns]):
             same = len(set(starts)) == 1
@@ -284,9 +307,9 @@ class _Loop:
         first = values[0]
         if type(first) is Literal:
             return first if all([v is first for v in values]) else self._sequence(values, first.aval)
-        if all([v is first for v in values]) and first not in self.source:
+        if all([v is first for v in values]) and self._computed(first) is None:
             return self.consts.setdefault(first, Var(first.aval))
-        found = [self.source.get(v) for v in values]
+        found = [self._computed(v) for v in values]
         if found[0] is not None:  # computed in the block
             place = found[0][1]
             if found != [(t, place) for t in range(self.count)]:

@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--transform", action="append", choices=TRANSFORMS, default=[], help="transform first; repeat to nest"
     )
-    parser.add_argument("--passes", metavar="NAMES", help="which passes: names, default, all, none, or -NAME (after =)")
+    parser.add_argument(
+        "--passes", metavar="NAMES", help="which passes: names, default, all, none, +NAME or -NAME (after =)"
+    )
     parser.add_argument("--platform", metavar="PLATFORM", help="cpu, cuda[:gpu] or tpu[:topology], present here or not")
     parser.add_argument("--x64", action="store_true", help="allow 64-bit types")
     parser.add_argument("--cost", action="store_true", help="XLA's cost analysis of the compiled program too")
