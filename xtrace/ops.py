@@ -84,7 +84,9 @@ def _reduce(
         mode="drop" if mode is None else mode,
         wrap_negative_indices=False,
     )
-    if bucket_size is None:
+    if not count:
+        out = xnp.full((0, *rows), start, dtype)
+    elif bucket_size is None:
         into = xnp.full((count, *rows), start, dtype)
         out = getattr(into.at[ids], update)(data, **options)
     else:

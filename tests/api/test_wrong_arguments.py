@@ -70,6 +70,8 @@ KINDS: dict[str, list[tuple[Callable[[], Any], str]]] = {
         (lambda: xt.scipy.linalg.lu_solve(SOLVED, V, trans=1.5), "lu_solve takes one of 0, 1, 2"),
         (lambda: xnp.linalg.multi_dot(None), "multi_dot takes a sequence of arrays"),
         (lambda: xnp.sum(X, axis={}), "sum takes an option that can be hashed"),
+        (lambda: xt.nn.scaled_dot_general(X[None], X[None], (((2,), (2,)), ((0,), (0,))), configs="abc"), "`configs`"),
+        (lambda: sparse.grad(xnp.sum, argnums="a"), "grad takes a sequence of integers as its argument `argnums`"),
     ],
     "sparse arrays": [
         (lambda: sparse.bcoo_todense(X), "bcoo_todense takes a BCOO array as its argument `mat`, got a numpy array"),
@@ -100,6 +102,9 @@ def test_wrong_kinds(kind: str) -> None:
 OTHERS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: xnp.sum(X, axis=5), IndexError, "sum: axis 5 is out of bounds for array of dimension 2"),
     (lambda: lax.sin(None), TypeError, "sin: Value None of type <class 'NoneType'> is not a valid array type"),
+    (lambda: lax.sin(None), ValueError, "sin: Value None of type"),
+    (lambda: xnp.concatenate([KEY[None], V]), TypeError, "concatenate: dtype key<fry> takes no part in promotion"),
+    (lambda: xt.nn.softmax(X, where=np.array([1, 0, 1])), ValueError, "softmax: where must be None or a boolean array"),
     (lambda: xnp.linalg.norm(KEY), TypeError, "norm: mul does not accept dtype key<fry>"),
     (lambda: xnp.array([[1, 2], [3]]), ValueError, "array: the sequence has an inhomogeneous shape"),
     (lambda: X_() + np.ones(4), ValueError, "Incompatible shapes for broadcasting: add got shapes=[(3, 3), (4,)]"),
@@ -152,3 +157,18 @@ def test_the_function_is_the_one_that_was_called() -> None:
         xt.jit(xt.vmap(lambda x: xnp.roll(x, "a")))(X)
     with pytest.raises(TypeError, match="by float|float was asked"):
         xt.jit(lambda x: float(x))(1.0)
+
+
+def test_options_given_as_arrays_of_one_number() -> None:
+    x = np.arange(9.0, dtype=np.float32).reshape(3, 3)
+    np.testing.assert_allclose(xnp.std(x, ddof=xnp.array(1)), np.std(x, ddof=1), rtol=1e-6)
+    np.testing.assert_allclose(xt.jit(lambda d: xnp.std(x, axis=0, ddof=d))(2), np.std(x, axis=0, ddof=2), rtol=1e-6)
+    np.testing.assert_allclose(
+        xt.jit(lambda d: xnp.var(x, ddof=d, where=x > 1))(1), np.var(x[x > 1], ddof=1), rtol=1e-6
+    )
+    assert np.isnan(xt.jit(lambda d: xnp.var(x, ddof=d))(9))
+
+
+def test_no_segments() -> None:
+    for reduction in (xt.ops.segment_sum, xt.ops.segment_max):
+        assert reduction(X, np.arange(3), num_segments=0).shape == (0, 3)

@@ -96,8 +96,8 @@ def test_unrolled_scans_are_the_same(unroll, reverse):
     "unroll, error, message",
     [
         (-1, ValueError, "`unroll` must be a `bool` or a non-negative `int`, got -1"),
-        (1.5, TypeError, "'float' object cannot be interpreted as an integer"),
-        (None, TypeError, "'NoneType' object cannot be interpreted as an integer"),
+        (1.5, TypeError, "scan takes an integer as its argument `unroll`, got 1.5 of type float"),
+        (None, TypeError, "scan takes an integer as its argument `unroll`, got None"),
     ],
 )
 def test_unroll_is_a_number(unroll, error, message):

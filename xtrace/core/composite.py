@@ -33,7 +33,9 @@ def compiled(fun: Callable[..., Any], static_argnames: Sequence[str] = ()) -> Ca
 def _hashable_options(
     fun: Callable[..., Any], static_argnames: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> inspect.BoundArguments | None:
-    """The arguments with tuples in place of lists as options, such as `axis=[0, 1]`; None if there are no such lists.
+    """The arguments with tuples in place of lists as options, such as `axis=[0, 1]`, and numbers in place of arrays.
+
+    None if there are no such options.
 
     Looked for only where a call has failed: it is rare, and would cost every call.
     """
@@ -41,17 +43,19 @@ def _hashable_options(
         bound = inspect.signature(fun).bind(*args, **kwargs)
     except TypeError:
         return None
+    changed = False
     for name in static_argnames:
         value = bound.arguments.get(name)
-        if type(value) is not list:
+        if type(value) is list:
+            bound.arguments[name], changed = tuple(value), True
+        elif getattr(value, "shape", None) == () and hasattr(value, "item"):
+            bound.arguments[name], changed = value.item()  # type: ignore[union-attr], True
+        else:
             try:
                 hash(value)
             except TypeError:
                 statics.refuse(name, value, "an option that can be hashed (a number, a string, a tuple)")
-    lists = [n for n in static_argnames if type(bound.arguments.get(n)) is list]
-    for name in lists:
-        bound.arguments[name] = tuple(bound.arguments[name])
-    return bound if lists else None
+    return bound if changed else None
 
 
 def composite(fun: F | None = None, /, *, static_argnames: Sequence[str] = ()) -> Any:

@@ -19,6 +19,10 @@ class TypePromotionError(ValueError):
     """No implicit promotion path exists between the given dtypes."""
 
 
+class ExtendedPromotionError(TypePromotionError, TypeError):
+    """A random key meets a number: no operation takes the two."""
+
+
 class ExtendedDtype:
     """A dtype that numpy doesn't know, stored as an array of another dtype with trailing dimensions.
 
@@ -387,7 +391,8 @@ _NARROW = frozenset([_BY_NAME[name] for name in (*_NARROW_INTS, *_NARROW_FLOATS)
 
 def _node(dtype: DType, weak: bool) -> Any:
     if dtype not in _ABOVE:
-        raise TypePromotionError(_told(f"dtype {dtype} takes no part in promotion: it mixes with nothing but itself"))
+        message = f"dtype {dtype} takes no part in promotion: it mixes with nothing but itself"
+        raise ExtendedPromotionError(_told(message))
     return _WEAK_NODE[kind(dtype)] if weak else dtype
 
 

@@ -78,6 +78,12 @@ def _told(message: str) -> str:
     return statics.told(message)
 
 
+def _no_array(message: str) -> NoReturn:
+    from xtrace.core import errors  # only on the way to an error
+
+    raise errors.ArgumentError(_told(message))
+
+
 def _no_scalar(value: Any, aval: ShapedArray, error: TypeError) -> NoReturn:
     from xtrace.core import errors, statics  # only on the way to an error
 
@@ -213,8 +219,7 @@ _scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
 
 def _number_dtype(x: Any) -> np.dtype:
     if dtypes.kind(x.dtype) not in "biufc0":
-        message = f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are."
-        raise TypeError(_told(message))
+        _no_array(f"Value {x!r} with dtype {x.dtype} is not a valid array type: only arrays of numbers are.")
     return x.dtype
 
 
@@ -246,8 +251,7 @@ def aval_of(x: Any) -> ShapedArray:
     if isinstance(x, (bool, int, float, complex)):  # subclasses, such as enum.IntEnum
         base = next(t for t in (bool, int, float, complex) if isinstance(x, t))
         return ShapedArray((), dtypes.canonicalize(dtypes.PYTHON_SCALARS[base]), base is not bool)
-    message = f"Value {x!r} of type {type(x)} is not a valid array type: expected an array or a number."
-    raise TypeError(_told(message))
+    _no_array(f"Value {x!r} of type {type(x)} is not a valid array type: expected an array or a number.")
 
 
 def check_int_range(x: int) -> None:

@@ -20,10 +20,11 @@ _MACHINERY = ("xtrace.core.", "xtrace.api.", "xtrace.transforms.", "xtrace.runti
 
 def _named(frame: FrameType) -> str:
     """The public name of the function of `frame`, "" if it has none (an operator, a function made by another)."""
-    code = frame.f_code
+    code, variables = frame.f_code, frame.f_locals
+    if frame.f_globals.get("__name__", "").endswith("core.composite"):
+        return getattr(variables.get("fun"), "__name__", "").lstrip("_")
     if "<locals>" in code.co_qualname:
-        name = frame.f_locals.get("name", "")
-        return name if name and isinstance(name, str) else getattr(frame.f_locals.get("fun"), "__name__", "")
+        return next((v for v in (variables.get("name"), variables.get("what")) if isinstance(v, str)), "")
     return "" if code.co_name.startswith("__") else code.co_name.lstrip("_")
 
 

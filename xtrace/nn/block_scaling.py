@@ -16,7 +16,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
-from xtrace.core import dtypes, warned
+from xtrace.core import dtypes, statics, warned
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax.custom_functions import custom_vjp
@@ -228,6 +228,12 @@ def scaled_dot_general(
     """
     if implementation is not None:
         warned.warn("implementation has no effect: there is one for all platforms", DeprecationWarning)
+    if configs is not None:
+        configs = statics.parts(configs, "configs", "three BlockScaleConfigs")
+        for config in configs:
+            statics.check_instance(config, BlockScaleConfig, "configs", "three BlockScaleConfigs")
+        if len(configs) != 3:
+            raise ValueError(f"configs are three, for lhs, rhs and the cotangent; got {len(configs)}")
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
     dtype = (

@@ -111,7 +111,8 @@ def masked(where: Any, x: Any, otherwise: float) -> Any:
     if where is None:
         return x
     if shaped(where).dtype != np.bool_:
-        where = shapes.convert_element_type(where, np.bool_)
+        message = f"where must be None or a boolean array; got where.dtype={shaped(where).dtype}."
+        raise ValueError(statics.told(message))
     shape = np.broadcast_shapes(shaped(where).shape, shaped(x).shape)
     x = broadcast_to(x, shape)
     return lax.select_n(broadcast_to(where, shape), filled(x, otherwise), x)

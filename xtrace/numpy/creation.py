@@ -179,7 +179,9 @@ def _checked(value: np.ndarray, given: Any) -> np.ndarray:
         shown = repr(given)
         shown = shown if len(shown) < 60 else f"of type {type(given).__name__}"
         message = f"Value {shown} with dtype {value.dtype} is not a valid array type: arrays hold numbers and booleans."
-        raise TypeError(statics.told(message))
+        from xtrace.core.errors import ArgumentError  # only on the way to an error
+
+        raise ArgumentError(statics.told(message))
     dtype = transfers.canonical_dtype(value.dtype)
     return value if value.dtype == dtype else value.astype(dtype)
 

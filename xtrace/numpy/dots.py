@@ -41,6 +41,8 @@ def planned_product(
     """A product of two arrays by labels; make_labels: ranks -> labels of the operands and the result."""
     a, b = operand(name, a), operand(name, b)
     left, right = shaped(a), shaped(b)
+    if preferred is not None:
+        preferred = dtypes.canonical_dtype(preferred)
     key = (name, left, right, preferred, _enable_x64.value, _dtype_promotion.value)
     found = _plans.get(key)
     if found is None:

@@ -105,6 +105,8 @@ def einsum(
         method = tuple([statics.integers(p, "optimize") for p in optimize if p != "einsum_path"])
     elif not isinstance(optimize, (bool, str)):
         statics.refuse("optimize", optimize, "True, False, the name of a method or a path")
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
     custom = None if _dot_general is lax_dots.dot_general else _dot_general
     if custom is not None:
         statics.check_callable("einsum: _dot_general", custom)

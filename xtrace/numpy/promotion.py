@@ -35,7 +35,9 @@ def check_arraylike(name: str, *args: Any) -> None:
     for i, x in enumerate(args):
         if not is_arraylike(x):
             hint = " Convert it with numpy.asarray(...)." if isinstance(x, (list, tuple)) else ""
-            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{hint}")
+            from xtrace.core.errors import ArgumentError  # only on the way to an error
+
+            raise ArgumentError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{hint}")
 
 
 def operand(x: Any) -> Any:

@@ -18,6 +18,7 @@ from xtrace.core.axes import axes_size, split_axes
 from xtrace.core.composite import composite
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.core.records import Record
+from xtrace.core.trace import Tracer
 from xtrace.lax import comparisons, selection, shapes
 from xtrace.lax import elementwise as el
 from xtrace.lax import reductions as lax_reductions
@@ -702,19 +703,27 @@ def _variance(
         center = broadcast(shapes.convert(known_mean, used, False), shape)
     squares = square_of_distance(a, center)
     total = reduce(SUM, squares, axis, shaped(squares).dtype, None, keepdims, None, where)
-    if where is None:
+    if isinstance(ddof, Tracer) and not shaped(ddof).ndim:
+        ddof = broadcast(shapes.convert(ddof, shaped(total).dtype, False), shaped(total).shape)
+    elif where is None:
         freedom = _count(shape, axis) - statics.number(ddof, "ddof")
         if freedom <= 0:
             nothing = filled(shaped(total).shape, el.scalar_like(total, np.nan))
             return shapes.convert(nothing, result, False)
         return shapes.convert(el.div(total, el.scalar_like(total, freedom)), result, False)
-    count = _masked_count(a, axis, shaped(total).dtype, keepdims, where)
+    if where is None:
+        count = filled(shaped(total).shape, el.scalar_like(total, _count(shape, axis)))
+    else:
+        count = _masked_count(a, axis, shaped(total).dtype, keepdims, where)
     return shapes.convert(divide_where_positive(total, count, ddof), result, False)
 
 
 def divide_where_positive(total: Any, count: Any, ddof: Any) -> Any:
     """total / (count - ddof), NaN where that isn't positive."""
-    freedom = el.sub(count, el.scalar_like(count, ddof)) if ddof else count
+    if isinstance(ddof, Tracer):
+        freedom = el.sub(count, ddof)
+    else:
+        freedom = el.sub(count, el.scalar_like(count, ddof)) if ddof else count
     nan = filled(shaped(total).shape, el.scalar_like(total, np.nan))
     return selection.select(comparisons.gt(freedom, el.scalar_like(freedom, 0)), el.div(total, freedom), nan)
 

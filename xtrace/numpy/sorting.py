@@ -130,6 +130,8 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Any:
     """
     if not isinstance(keys, (list, tuple)):
         keys = red.operand("lexsort", keys)
+        if not shaped(keys).ndim:
+            raise TypeError("need sequence of keys with len > 0 in lexsort, got a scalar")
         keys = [slicing.index_in_dim(keys, i, 0, False) for i in range(shaped(keys).shape[0])]
     if not keys:
         raise TypeError("need sequence of keys with len > 0 in lexsort")

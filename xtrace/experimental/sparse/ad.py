@@ -8,7 +8,7 @@ from typing import Any
 
 from xtrace.api import autodiff
 from xtrace.api.batching import vmap
-from xtrace.core import pytree
+from xtrace.core import pytree, statics
 from xtrace.core.primitive import shaped
 from xtrace.experimental.sparse.util import is_sparse
 
@@ -83,6 +83,7 @@ def _derivative(transform: Callable[..., Any], what: str) -> Callable[..., Any]:
     ) -> Callable[..., Any]:
         if not callable(fun):
             raise TypeError(f"Expected a callable value, got {fun}")
+        statics.integers(argnums if hasattr(argnums, "__iter__") else (argnums,), "argnums")
 
         @functools.wraps(fun)
         def derivative(*args: Any, **kw: Any) -> Any:
