@@ -49,7 +49,7 @@ def _hashable_options(
         if type(value) is list:
             bound.arguments[name], changed = tuple(value), True
         elif getattr(value, "shape", None) == () and hasattr(value, "item"):
-            bound.arguments[name], changed = value.item()  # type: ignore[union-attr], True
+            bound.arguments[name], changed = value.item(), True  # type: ignore[union-attr]
         else:
             try:
                 hash(value)
