@@ -118,6 +118,29 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return tree.unflatten(outs)
 
 
+def result_sharding(name: str, out_sharding: Any, aval: Any) -> Any:
+    """The sharding that `out_sharding`, an argument of the function `name`, asks of a result of type `aval`."""
+    if isinstance(out_sharding, PartitionSpec):
+        mesh = get_mesh()
+        if mesh.empty:
+            raise ValueError(
+                f"{name}: out_sharding is {out_sharding} while no mesh is set: enter one with `with set_mesh(mesh):`, "
+                "or give a NamedSharding, which has its own"
+            )
+        out_sharding = NamedSharding(mesh, out_sharding)
+    if not isinstance(out_sharding, NamedSharding):
+        raise TypeError(
+            f"`out_sharding` argument of {name} is a NamedSharding or PartitionSpec. "
+            f"Got {out_sharding!r} of type: {type(out_sharding)}"
+        )
+    if len(out_sharding.spec) > aval.ndim:
+        raise ValueError(
+            f"{name}: the result has type {aval.str_short()}, of {aval.ndim} dimensions, but its out_sharding is for "
+            f"at least {len(out_sharding.spec)}: {out_sharding.spec}"
+        )
+    return out_sharding
+
+
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """Hold intermediate values of a program to layouts; outside of programs, copy arrays so.
 

@@ -122,3 +122,54 @@ def test_keys_are_held():
     out = xt.jit(held)(keys)
     assert out.sharding == held(keys).sharding == xt.NamedSharding(MESH, P("x"))
     np.testing.assert_array_equal(xt.random.key_data(out), xt.random.key_data(keys))
+
+
+def _rows(x):
+    return jnp.arange(8.0) + x[0, :1]
+
+
+#: Function with an `out_sharding`, of VALUE and a sharding.
+RESULTS = {
+    "matmul": lambda x, s: jnp.matmul(x, x.T, out_sharding=s),
+    "tensordot": lambda x, s: jnp.tensordot(x, x.T, 1, out_sharding=s),
+    "einsum": lambda x, s: jnp.einsum("ij,kj->ik", x, x, out_sharding=s),
+    "reshape": lambda x, s: jnp.reshape(x, (4, 8), out_sharding=s),
+    "reshape by columns": lambda x, s: jnp.reshape(x, (4, 8), order="F", out_sharding=s),
+    "reshape to its shape": lambda x, s: jnp.reshape(x, (8, 4), out_sharding=s),
+    "ravel": lambda x, s: jnp.ravel(x, out_sharding=s),
+    "broadcast_to": lambda x, s: jnp.broadcast_to(_rows(x), (4, 8), out_sharding=s),
+    "repeat": lambda x, s: jnp.repeat(x, 2, axis=0, total_repeat_length=16, out_sharding=s),
+    "histogram": lambda x, s: jnp.histogram(x, 4, out_sharding=s)[0],
+    "bincount": lambda x, s: jnp.bincount(x.astype(int)[0], length=8, out_sharding=s),
+    "percentile": lambda x, s: jnp.percentile(x, _rows(x), out_sharding=s),
+    "get": lambda x, s: x.at[np.arange(4)].get(out_sharding=s),
+    "zeros_like": lambda x, s: jnp.zeros_like(x, out_sharding=s),
+    "lax.reshape": lambda x, s: lax.reshape(x, (4, 8), out_sharding=s),
+    "lax.broadcast": lambda x, s: lax.broadcast(x, (4,), out_sharding=s),
+    "lax.broadcasted_iota": lambda x, s: lax.broadcasted_iota("int32", (8, 3), 0, out_sharding=s),
+    "lax.empty": lambda x, s: lax.empty((8, 3), "float32", out_sharding=s),
+    "lax.dot": lambda x, s: lax.dot(x, x.T, out_sharding=s),
+    "lax.ragged_dot": lambda x, s: lax.ragged_dot(x, jnp.ones((2, 4, 2)), np.array([4, 4]), out_sharding=s),
+    "lax.conv_general_dilated": lambda x, s: lax.conv_general_dilated(
+        x[:, None], jnp.ones((1, 1, 2), x.dtype), (1,), "SAME", out_sharding=s
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_shardings_of_results(name):
+    call, x = RESULTS[name], jnp.asarray(VALUE)
+    plain, split = np.asarray(call(x, None)), xt.NamedSharding(MESH, P("x"))
+    found = call(x, split)
+    assert found.sharding == split
+    np.testing.assert_allclose(found, plain, rtol=1e-6)
+    text = xt.jit(lambda x: call(x, split)).lower(xt.ShapeDtypeStruct((8, 4), x.dtype, sharding=SPLIT)).as_text()
+    assert len(_constraints(text)) == 1
+    with xt.set_mesh(MESH):
+        assert call(x, P("x")).sharding == split
+    with pytest.raises(ValueError, match="no mesh is set"):
+        call(x, P("x"))
+    with pytest.raises(TypeError, match="`out_sharding` argument of .* is a NamedSharding or PartitionSpec"):
+        call(x, 3)
+    with pytest.raises(ValueError, match="its out_sharding is for at least 5"):
+        call(x, xt.NamedSharding(MESH, P(None, None, None, None, "x")))

@@ -22,6 +22,7 @@ from xtrace.lax.window_shapes import (
     padtype_to_pads,
     windows_that_fit,
 )
+from xtrace.transforms.placement import held
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -452,7 +453,7 @@ def conv_general_dilated(
             padding = ()  # what is wrong is said below
     else:
         padding = int_pairs("conv_general_dilated", padding)
-    return conv_general_dilated_p.bind(
+    out = conv_general_dilated_p.bind(
         lhs,
         rhs,
         window_strides=strides,
@@ -466,8 +467,9 @@ def conv_general_dilated(
         preferred_element_type=(
             None if preferred_element_type is None else dtypes.canonical_dtype(preferred_element_type)
         ),
-        out_sharding=out_sharding,
+        out_sharding=None,
     )
+    return held("conv_general_dilated", out, out_sharding)
 
 
 def conv(

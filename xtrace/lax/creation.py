@@ -9,6 +9,7 @@ from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes as _shapes
+from xtrace.transforms.placement import held
 
 # -- iota ------------------------------------------------------------------------------------------------------------
 
@@ -73,9 +74,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     """
     shape = statics.integers(shape, "shape")
     dtype = dtypes.canonical_dtype(dtype)
-    return iota_p.bind(
-        dtype=dtype, shape=shape, dimension=statics.integer(dimension, "dimension"), sharding=out_sharding
-    )
+    made = iota_p.bind(dtype=dtype, shape=shape, dimension=statics.integer(dimension, "dimension"), sharding=None)
+    return held("broadcasted_iota", made, out_sharding)
 
 
 # -- arrays of one value ------------------------------------------------------------------------------------------
@@ -131,4 +131,4 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
       >>> xt.lax.empty((2, 3), "float32").shape
       (2, 3)
     """
-    return _shapes.full(shape, 0, dtype, sharding=out_sharding)
+    return held("empty", _shapes.full(shape, 0, dtype), out_sharding)

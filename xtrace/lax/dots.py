@@ -11,6 +11,7 @@ from xtrace.core.primitive import Primitive, shaped
 from xtrace.lax import shapes as _shapes
 from xtrace.lax.precision import canonical_precision
 from xtrace.transforms.batching import MappedAxis
+from xtrace.transforms.placement import held
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 #: What callers may give as dimension numbers, in the order of `Dimensions`.
@@ -170,14 +171,15 @@ def bind_dot(
     out_sharding: Any = None,
 ) -> Any:
     """`dot_general` of arguments that are known to be in their canonical form."""
-    return dot_general_p.bind(
+    out = dot_general_p.bind(
         lhs,
         rhs,
         dimension_numbers=dimension_numbers,
         precision=precision,
         preferred_element_type=preferred,
-        out_sharding=out_sharding,
+        out_sharding=None,
     )
+    return out if out_sharding is None else held("dot_general", out, out_sharding)
 
 
 _MATRIX_PRODUCTS: dict[tuple[int, int], Dimensions] = {

@@ -15,6 +15,7 @@ from xtrace.lax import shapes as _shapes
 from xtrace.lax.dots import Dimensions, free_dimensions
 from xtrace.lax.precision import canonical_precision
 from xtrace.transforms.batching import MappedAxis, move_axis
+from xtrace.transforms.placement import held
 from xtrace.transforms.zeros import UndefinedPrimal, Zero, zero_tangent
 
 
@@ -193,7 +194,7 @@ def ragged_dot_general(
             "Unimplemented group_offset support: give the sizes and matrices of the groups that are wanted, with the "
             "rows in front of them left out."
         )
-    return ragged_dot_general_p.bind(
+    out = ragged_dot_general_p.bind(
         lhs,
         rhs,
         group_sizes,
@@ -203,8 +204,9 @@ def ragged_dot_general(
         if preferred_element_type is None
         else dtypes.canonical_dtype(preferred_element_type),
         group_offset=None,
-        out_sharding=out_sharding,
+        out_sharding=None,
     )
+    return held("ragged_dot_general", out, out_sharding)
 
 
 def ragged_dot(

@@ -17,6 +17,7 @@ from xtrace.lax import reductions as _reductions
 from xtrace.transforms import batching, zeros
 from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.jvp import linear
+from xtrace.transforms.placement import held
 
 # -- checking what the user gave -----------------------------------------------------------------------------------
 
@@ -119,8 +120,9 @@ def broadcast_in_dim(
             break
     aval = getattr(operand, "aval", None)
     if aval is not None and aval.shape == shape and dims == tuple(range(len(shape))):
-        return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding)
+        return held("broadcast_in_dim", operand, out_sharding)
+    out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
+    return held("broadcast_in_dim", out, out_sharding)
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -341,9 +343,9 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     aval = getattr(operand, "aval", None)
-    if aval is not None and aval.shape == new_sizes and out_sharding is None:
-        return operand
-    return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=None, sharding=out_sharding)
+    if aval is None or aval.shape != new_sizes:
+        operand = reshape_p.bind(operand, new_sizes=new_sizes, dimensions=None, sharding=None)
+    return operand if out_sharding is None else held("reshape", operand, out_sharding)
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:

@@ -15,6 +15,7 @@ from xtrace.lax import shapes
 from xtrace.numpy.dtypes import canonical
 from xtrace.runtime import transfers
 from xtrace.runtime.jaxlib_api import ArrayImpl
+from xtrace.transforms.placement import held
 from xtrace.transforms.staging import StagedTracer, StagingTrace
 
 _put = transfers.put
@@ -28,11 +29,11 @@ def staged() -> bool:
 
 def place(x: Any, device: Any, out_sharding: Any = None) -> Any:
     """`x` on `device` (a Device or Sharding), or `out_sharding` if that is given; where it is if neither is."""
-    if device is None and out_sharding is None:
-        return x
+    if device is None:
+        return held("a function that makes arrays", x, out_sharding)
     from xtrace.placement import device_put
 
-    return device_put(x, out_sharding if device is None else device)
+    return device_put(x, device)
 
 
 def constant(value: np.ndarray, weak_type: bool = False) -> Any:

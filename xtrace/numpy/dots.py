@@ -17,6 +17,7 @@ from xtrace.numpy import reductions as red
 from xtrace.numpy.arguments import canonical_axis
 from xtrace.numpy.contraction import contract, plan_contraction
 from xtrace.numpy.reductions import operand
+from xtrace.transforms.placement import held
 
 _STATIC = ("precision", "preferred_element_type", "out_sharding")
 _enable_x64 = config.enable_x64.state
@@ -52,8 +53,8 @@ def planned_product(
             _plans.clear()
         found = _plans[key] = (plan, *product_dtype(preferred, a, b))
     plan, dtype, weak = found
-    out = contract(plan, a, b, canonical_precision(precision), dtype)
-    return _finish(out, dtype, weak)
+    out = _finish(contract(plan, a, b, canonical_precision(precision), dtype), dtype, weak)
+    return out if out_sharding is None else held(name, out, out_sharding)
 
 
 def _matmul_labels(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[list[str], list[str], list[str]]:

@@ -21,6 +21,7 @@ from xtrace.numpy import reductions as red
 from xtrace.numpy.contraction import Contraction, contract, plan_contraction, sizes_of, sum_over
 from xtrace.numpy.dots import product_dtype
 from xtrace.numpy.reductions import operand
+from xtrace.transforms.placement import held
 
 _enable_x64 = config.enable_x64.state
 _dtype_promotion = config.numpy_dtype_promotion
@@ -111,7 +112,8 @@ def einsum(
     if custom is not None:
         statics.check_callable("einsum: _dot_general", custom)
     if current.trace is not None:
-        return _evaluate(subscripts, operands, method, precision, preferred_element_type, custom)
+        out = _evaluate(subscripts, operands, method, precision, preferred_element_type, custom)
+        return held("einsum", out, out_sharding)
     key = (subscripts, method, precision, preferred_element_type, custom)
     run = _compiled.get(key)
     if run is None:
@@ -124,7 +126,8 @@ def einsum(
         run = _compiled[key] = composite.compiled(einsum)
     for x in operands:
         operand("einsum", x)
-    return run(*operands)
+    out = run(*operands)
+    return out if out_sharding is None else held("einsum", out, out_sharding)
 
 
 def _evaluate(

@@ -16,6 +16,7 @@ from xtrace.numpy import promotion
 from xtrace.numpy import reductions as red
 from xtrace.numpy.sets import concrete
 from xtrace.numpy.sorting import searchsorted
+from xtrace.transforms.placement import held
 
 _numbers = range  # (which is the name of a parameter below)
 
@@ -55,7 +56,7 @@ def bincount(
         length = max(minlength, int(values.max()) + 1 if values.size else 0)
     else:
         length = max(minlength, statics.integer(length, "length"))
-    return _bincount(x, weights, length)
+    return held("bincount", _bincount(x, weights, length), out_sharding)
 
 
 @composite(static_argnames=("length",))
@@ -192,7 +193,7 @@ def histogram(
         if shaped(weights).shape != shaped(a).shape:
             raise ValueError(f"weights should have the same shape as a: {shaped(a).shape}, got {shaped(weights).shape}")
     edges = histogram_bin_edges(a, bins, range)
-    return _histogram(a, edges, weights, bool(density)), edges
+    return held("histogram", _histogram(a, edges, weights, bool(density)), out_sharding), edges
 
 
 @composite(static_argnames=("density",))

@@ -20,6 +20,7 @@ from xtrace.lax.gathers import GatherScatterMode
 from xtrace.numpy import index_parsing, indexer, promotion
 from xtrace.numpy.index_parsing import FULL, GAP, Parsed
 from xtrace.numpy.indexer import CLIP, FILL_OR_DROP, PROMISE
+from xtrace.transforms.placement import held
 
 _check_static = config.check_static_indices.state
 #: Compiled programs by the structure of the index and the options. Bounded: structures hold slice sizes.
@@ -346,7 +347,7 @@ class IndexUpdate:
             unique_indices=unique_indices,
             wrap_negative_indices=wrap_negative_indices,
         )
-        return _placed(out, out_sharding)
+        return held("at", out, out_sharding)
 
     def apply(
         self,
@@ -375,7 +376,7 @@ class IndexUpdate:
         out = indexer.update(
             x, parsed, zero, kind, parsed_mode, unique_indices, indices_are_sorted, wrap_negative_indices, "apply"
         )
-        return _placed(out, out_sharding)
+        return held("at", out, out_sharding)
 
 
 def _combine(x: Any, idx: Any, name: str, values: Any, *flags: Any) -> Any:
@@ -387,14 +388,6 @@ def _combine(x: Any, idx: Any, name: str, values: Any, *flags: Any) -> Any:
 
     ones = shapes.full(shaped(x).shape, np.ones((), shaped(x).dtype)[()])
     return getattr(xnp, name)(x, modify(ones, idx, "multiply", values, *flags))
-
-
-def _placed(x: Any, out_sharding: Any) -> Any:
-    if out_sharding is None:
-        return x
-    from xtrace.runtime import transfers
-
-    return transfers.device_put(x, out_sharding)
 
 
 def _method(name: str, summary: str, change: Callable[..., Any]) -> Callable[..., Any]:
@@ -411,7 +404,7 @@ def _method(name: str, summary: str, change: Callable[..., Any]) -> Callable[...
         out = change(
             self.array, self.index, name, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices
         )
-        return out if out_sharding is None else _placed(out, out_sharding)
+        return held("at", out, out_sharding)
 
     method.__name__, method.__qualname__ = name, f"IndexUpdate.{name}"
     method.__doc__ = summary + _DOC.format(values="values", meaning="what broadcasts to the indexed part.")

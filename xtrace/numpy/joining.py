@@ -18,6 +18,7 @@ from xtrace.numpy import manipulation
 from xtrace.numpy.arguments import as_array, canonical_axis, canonical_shape
 from xtrace.numpy.promotion import check_arraylike
 from xtrace.runtime.jaxlib_api import ArrayImpl
+from xtrace.transforms.placement import held
 
 # -- joining -----------------------------------------------------------------------------------------------------
 
@@ -561,11 +562,7 @@ def repeat(
     if total_repeat_length is not None:
         total_repeat_length = _static_int(total_repeat_length, "total_repeat_length of repeat")
     out = _repeat(x, repeats, axis, total_repeat_length)
-    if out_sharding is not None:
-        from xtrace.runtime import transfers
-
-        return transfers.device_put(out, out_sharding)
-    return out
+    return held("repeat", out, out_sharding)
 
 
 def _repeat(x: Any, repeats: Any, axis: int, total: int | None) -> Any:

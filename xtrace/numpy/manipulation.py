@@ -21,6 +21,7 @@ from xtrace.numpy.arguments import (
     infer_size,
 )
 from xtrace.numpy.dtypes import canonical
+from xtrace.transforms.placement import held
 
 # -- reshape -----------------------------------------------------------------------------------------------------
 
@@ -54,19 +55,19 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     elif shape and min(shape) < 0:
         raise TypeError(f"reshape new_sizes must all be positive, got {shape}.")
     if order == "C" or order == "A":
-        if shape == aval.shape and out_sharding is None:
-            return x
-        return shapes.reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=out_sharding)
+        if shape != aval.shape:
+            x = shapes.reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=None)
+        return x if out_sharding is None else held("reshape", x, out_sharding)
     if order != "F":
         raise ValueError(f"Unexpected value for 'order' argument: {order}. It is 'C', 'F' or 'A'.")
     if shape == aval.shape:
-        return x
+        return held("reshape", x, out_sharding)
     if math.prod(shape) != aval.size:
         raise TypeError(
             f"cannot reshape array of shape {aval.shape} (size {aval.size}) into shape {shape} "
             f"(size {math.prod(shape)})"
         )
-    return _reshape_columns_first(x, shape)
+    return held("reshape", _reshape_columns_first(x, shape), out_sharding)
 
 
 @composite(static_argnames=("shape",))

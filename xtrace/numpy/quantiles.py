@@ -15,6 +15,7 @@ from xtrace.lax import sorting as lax_sorting
 from xtrace.numpy import promotion
 from xtrace.numpy import reductions as red
 from xtrace.numpy.nan_reductions import is_nan
+from xtrace.transforms.placement import held
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
@@ -281,7 +282,8 @@ def percentile(
     >>> float(xt.numpy.percentile(np.array([1.0, 2.0, 4.0]), 50))
     2.0
     """
-    return _quantile("percentile", a, _share(q), axis, out, method, keepdims, weights, False)
+    found = _quantile("percentile", a, _share(q), axis, out, method, keepdims, weights, False)
+    return held("percentile", found, out_sharding)
 
 
 @composite(static_argnames=_STATIC)

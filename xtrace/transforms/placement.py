@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
 from xtrace.core.avals import ShapedArray
 from xtrace.core.jaxpr import Jaxpr, live_eqns, primitive_counts, subjaxprs
-from xtrace.core.primitive import Primitive
+from xtrace.core.primitive import Primitive, shaped
 from xtrace.transforms.batching import MappedAxis
 from xtrace.transforms.jvp import linear
 
@@ -40,6 +41,15 @@ def _constraint_batch(axis: MappedAxis, args: Sequence[Any], dims: Sequence[Any]
 sharding_constraint_p = Primitive("sharding_constraint", _constraint_aval)
 linear(sharding_constraint_p, lambda ct, x, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)])
 sharding_constraint_p.batch = _constraint_batch
+
+
+def held(name: str, x: Any, out_sharding: Any) -> Any:
+    """`x`, held to the sharding that the argument `out_sharding` of the function `name` asks for, if it does."""
+    if out_sharding is None:
+        return x
+    # Meshes are known to a layer above, which has to be there to move values anyway.
+    resolved = importlib.import_module("xtrace.placement").result_sharding(name, out_sharding, shaped(x))
+    return sharding_constraint_p.bind(x, sharding=resolved)
 
 
 def _layout_aval(x: ShapedArray, *, layout: Any) -> ShapedArray:
