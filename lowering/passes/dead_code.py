@@ -53,8 +53,8 @@ def _without_dead_equations(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
     if len(kept) == len(jaxpr.eqns):
         return jaxpr
     if notes is not None:
-        live = set(map(id, kept))
-        notes += [_note(eqn) for eqn in reversed(jaxpr.eqns) if id(eqn) not in live]
+        live = set(kept)
+        notes += [_note(eqn) for eqn in reversed(jaxpr.eqns) if eqn not in live]
     return bodies.with_live_eqns(jaxpr, kept, read)
 
 

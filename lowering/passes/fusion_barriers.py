@@ -12,7 +12,7 @@ where all that would save little (`_GAIN`) is left as it is: a kernel more has i
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from typing import Any
 
 from xtrace.core.avals import ShapedArray
@@ -76,13 +76,17 @@ def _separated(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
             eqns = made
     kind_of = {p: _FUSIBLE.get(p.name) for p in primitive_counts(jaxpr)}
     kinds = [kind_of[e.primitive] for e in eqns]
+    # What each equation reads, once each.
+    reads: list[Collection[Any]] = [
+        vs if len(vs) < 2 or len(vs) == 2 and vs[0] is not vs[1] else {*vs} for vs in [e.invars for e in eqns]
+    ]
     chosen: dict[Var, _Chosen] = {}
     if not _mostly_convolutions(jaxpr):
-        several, read, read_again = _several_kernels(eqns, kinds, jaxpr.outvars)
+        several, read, read_again = _several_kernels(eqns, kinds, reads, jaxpr.outvars)
         if several:
-            chosen = _chosen(eqns, kinds, several)
+            chosen = _chosen(eqns, kinds, reads, several)
         if chosen and len(eqns) <= _MANY:
-            without, with_them = _fused_operations(eqns, kinds, read, read_again, chosen)
+            without, with_them = _fused_operations(eqns, kinds, reads, read, read_again, chosen)
             if without < _GAIN * with_them:
                 chosen = {}
     if chosen:
@@ -94,18 +98,18 @@ def _body(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.memo("fusion barriers", lambda: _separated(jaxpr, None))
 
 
-def _chosen(eqns: list[JaxprEqn], kinds: list[int | None], several: set[Any]) -> dict[Var, _Chosen]:
+def _chosen(
+    eqns: list[JaxprEqn], kinds: list[int | None], reads: list[Collection[Any]], several: set[Any]
+) -> dict[Var, _Chosen]:
     """The values that get a barrier."""
     sizes: dict[Any, int] = {}
     chosen: dict[Var, _Chosen] = {}
     size_of = sizes.get
-    for place, (eqn, kind) in enumerate(zip(eqns, kinds)):
+    for place, (eqn, kind, operands) in enumerate(zip(eqns, kinds, reads)):
         if kind is None:
             continue
         size = 1
-        invars = eqn.invars
-        n = len(invars)
-        for v in invars if n < 2 or n == 2 and invars[0] is not invars[1] else {*invars}:
+        for v in operands:
             size += size_of(v, 0)
         out = eqn.outvars[0]
         if out in several:
@@ -134,7 +138,7 @@ def _mostly_convolutions(jaxpr: Jaxpr) -> bool:
 
 
 def _several_kernels(
-    eqns: list[JaxprEqn], kinds: list[int | None], outvars: list[Any]
+    eqns: list[JaxprEqn], kinds: list[int | None], reads: list[Collection[Any]], outvars: list[Any]
 ) -> tuple[set[Any], Container[Any], set[Any]]:
     """The values of fusible operations that are read at least twice, by at least two kernels.
 
@@ -146,7 +150,7 @@ def _several_kernels(
     several: set[Any] = set()
     again: set[Any] = set()
     kernel_of, read_again = kernel.get, again.add
-    for eqn, kind in zip(reversed(eqns), reversed(kinds)):
+    for eqn, kind, operands in zip(reversed(eqns), reversed(kinds), reversed(reads)):
         own = out = eqn.outvars[0] if eqn.outvars else None
         if kind is not None:
             own = kernel_of(out)
@@ -158,9 +162,7 @@ def _several_kernels(
                 several.add(out)
                 if kind == _IS_EXPENSIVE:
                     own = out
-        invars = eqn.invars
-        n = len(invars)
-        for v in invars if n < 2 or n == 2 and invars[0] is not invars[1] else {*invars}:
+        for v in operands:
             found = kernel_of(v)  # of a literal too: to leave them out would cost more
             if found is None:
                 kernel[v] = own
@@ -174,6 +176,7 @@ def _several_kernels(
 def _fused_operations(
     eqns: list[JaxprEqn],
     kinds: list[int | None],
+    reads: list[Collection[Any]],
     read: Container[Any],
     read_again: set[Any],
     chosen: dict[Var, _Chosen],
@@ -187,9 +190,9 @@ def _fused_operations(
     cone_of = cones.get
     total = total_with = 0
     bit = 1
-    for eqn, kind in zip(eqns, kinds):
+    for eqn, kind, operands in zip(eqns, kinds, reads):
         cone = cone_w = 0
-        for v in eqn.invars:
+        for v in operands:
             found = cone_of(v)
             if found is not None:
                 cone |= found[0]
