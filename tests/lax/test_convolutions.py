@@ -127,3 +127,26 @@ def test_refusals(error, message, call):
     x, w = _arrays("float32", (2, 3, 6), (4, 3, 2))
     with pytest.raises(error, match=message.replace("float64", "float16")):
         call(x, w)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "accepted"),
+    [
+        ("float16", "float16 bfloat16 float32"),
+        ("float32", "float32"),
+        ("int8", "float16 bfloat16 float32 int8 int32"),
+        ("int32", "float32 int32"),
+        ("uint8", "float16 bfloat16 float32 int8 int32 uint32"),
+        ("complex64", "complex64"),
+    ],
+)
+def test_types_of_sums(dtype, accepted):
+    """Which types JAX sums convolutions of a type in."""
+    x, w = xt.ShapeDtypeStruct((1, 1, 4), dtype), xt.ShapeDtypeStruct((1, 1, 2), dtype)
+    for name in "float16 bfloat16 float32 int8 int32 uint32 complex64".split():
+        call = lambda x, w: lax.conv(x, w, (1,), "SAME", preferred_element_type=name)  # noqa: B023, E731
+        if name in accepted.split():
+            assert xt.eval_shape(call, x, w).dtype == name
+        else:
+            with pytest.raises(TypeError, match="preferred_element_type.*" + dtype):
+                xt.eval_shape(call, x, w)

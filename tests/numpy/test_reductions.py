@@ -231,3 +231,28 @@ def test_a_mask_that_is_no_mask_names_the_function(name):
     for x in (np.arange(3), np.arange(3.0, dtype=np.float32)):
         with pytest.raises(ValueError, match=rf"jnp\.{name}: where must be None or a boolean array; got where.dtype="):
             getattr(jnp, name)(x, where=mask)
+
+
+@pytest.mark.parametrize("values", [[[True, True], [False, True]], [[1, 2], [0, 5]], [[0.5, 0.0], [0.0, 0.0]]])
+def test_sums_and_products_of_truth_values(values):
+    x = np.array(values)
+    for name in ("sum", "prod", "nansum", "nanprod"):
+        for options in ({}, {"axis": 0}, {"axis": 1, "keepdims": True}, {"where": np.array([True, False])}):
+            got = getattr(jnp, name)(x, dtype=bool, **options)
+            want = getattr(np, name)(x.astype(bool), dtype=bool, **options)
+            assert got.dtype == bool
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(jnp.sum(x, dtype=bool, axis=0, initial=2), [True, True])
+    np.testing.assert_array_equal(jnp.prod(x, dtype=bool, axis=1, initial=0), [False, False])
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_complex_variances_where_they_are_asked_for(name):
+    x = np.array([1.0, 2.0, 4.0], np.float32)
+    for values in (x, x + 1j * x):
+        got = getattr(jnp, name)(values, dtype=np.complex64)
+        assert got.dtype == np.complex64
+        np.testing.assert_allclose(got, getattr(np, name)(values), rtol=1e-6)
+    if name == "std":
+        with pytest.raises(ValueError, match="dtype argument to jnp.std must be inexact; got int8"):
+            jnp.std(x, dtype="int8")

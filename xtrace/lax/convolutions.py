@@ -385,6 +385,21 @@ conv_general_dilated_p = Primitive("conv_general_dilated", _conv_aval)
 # -- functions ---------------------------------------------------------------------------------------------------
 
 
+def _check_preferred(dtype: Any, preferred: Any) -> None:
+    """Raise TypeError where a convolution of elements of type `dtype` can't be summed in the type `preferred`."""
+    kinds = dtypes.kind(dtype) + dtypes.kind(preferred)
+    if kinds not in ("ii", "if", "ui", "uu", "uf", "ff", "cc"):
+        raise TypeError(
+            f"Input type is incompatible with `preferred_element_type`: {dtype} with {preferred}. Integers are summed "
+            "in integers (signed ones in signed ones) or floats, floats in floats, complex numbers in complex numbers."
+        )
+    if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
+        raise TypeError(
+            f"`preferred_element_type` must not be narrower than the original type: {preferred} for {dtype}. "
+            "Convert the result instead."
+        )
+
+
 def conv_general_dilated(
     lhs: Any,
     rhs: Any,
@@ -453,6 +468,9 @@ def conv_general_dilated(
             padding = ()  # what is wrong is said below
     else:
         padding = int_pairs("conv_general_dilated", padding)
+    preferred = None if preferred_element_type is None else dtypes.canonical_dtype(preferred_element_type)
+    if preferred is not None:
+        _check_preferred(shaped(lhs).dtype, preferred)
     out = conv_general_dilated_p.bind(
         lhs,
         rhs,
@@ -464,9 +482,7 @@ def conv_general_dilated(
         feature_group_count=statics.integer(feature_group_count, "feature_group_count"),
         batch_group_count=statics.integer(batch_group_count, "batch_group_count"),
         precision=canonical_precision(precision),
-        preferred_element_type=(
-            None if preferred_element_type is None else dtypes.canonical_dtype(preferred_element_type)
-        ),
+        preferred_element_type=preferred,
         out_sharding=None,
     )
     return held("conv_general_dilated", out, out_sharding)

@@ -159,6 +159,15 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
     return value if not shape else shapes.broadcast_in_dim(value, shape, ())
 
 
+def _of_truth_values(spec: Reduction, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """A sum or product in the dtype bool: whether any element, or every one, is true."""
+    result = reduce(ANY if spec is SUM else ALL, operand(spec.name, a), axis, None, None, keepdims, None, where)
+    if initial is None:
+        return result
+    truth = broadcast(initial_value(initial, dtypes.bool_), shaped(result).shape)
+    return (el.or_p if spec is SUM else el.and_p).bind(result, truth)
+
+
 def reduce(
     spec: Reduction,
     a: Any,
@@ -175,6 +184,8 @@ def reduce(
         refuse_out(spec.name, out)
     if dtype is not None:
         dtype = canonical(dtype, spec.name)
+        if dtype == dtypes.bool_ and spec.promotes:
+            return _of_truth_values(spec, a, axis, keepdims, initial, where)
     a = operand(spec.name, a)
     if where is not None:
         check_mask(spec.name, where)
@@ -649,13 +660,16 @@ def std(
 def variance_dtypes(name: str, dtype: Any, wanted: Any) -> tuple[Any, Any]:
     """(dtype of the computation, dtype of the result) of a variance."""
     if wanted is not None:
-        wanted = dtypes.canonicalize(dtypes.to_inexact(canonical(wanted, name)))
+        asked = canonical(wanted, name)
+        if name == "std" and not dtypes.is_inexact(asked):
+            raise ValueError(f"dtype argument to jnp.{name} must be inexact; got {asked}")
+        wanted = dtypes.canonicalize(dtypes.to_inexact(asked))
         if dtypes.is_complex(dtype) and not dtypes.is_complex(wanted):
             raise ValueError(
                 f"numpy.{name} of complex elements needs a complex dtype, got {wanted}: "
                 "take .real first, or leave dtype out."
             )
-        return computation_dtype(wanted), dtypes.to_real(wanted)
+        return computation_dtype(wanted), wanted
     dtype = dtypes.canonicalize(dtypes.to_inexact(dtype))
     return computation_dtype(dtype), dtypes.to_real(dtype)
 
