@@ -141,6 +141,8 @@ def _unwrap(p: Any, discont: Any, period: Any, axis: int) -> Any:
     turned = remainder(step - low, period) + low
     # A jump of just half a period goes the way that it went.
     turned = where(ew.bitwise_and(ew.bitwise_and(turned == low, step > 0), ambiguous), half, turned)
+    if discont is not None:
+        check_arraylike("unwrap", discont)
     limit = half if discont is None else discont
     correction = where(lax.abs(step) < limit, 0, turned - step)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)

@@ -557,7 +557,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
     else:
         axis = (
             canonical_axes(axis, x.aval.ndim)
-            if type(axis) is int or len(set(axis)) == len(tuple(axis))
+            if type(axis) is int or len(set(statics.integers(axis, "axis"))) == len(tuple(axis))
             else tuple([canonical_axis(i, x.aval.ndim) for i in axis])
         )
         flat = axis

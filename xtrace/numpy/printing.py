@@ -6,9 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from xtrace.core import statics
+
 get_printoptions = np.get_printoptions
 printoptions = np.printoptions
 set_printoptions = np.set_printoptions
+
+
+def _width(given: Any) -> int | None:
+    return None if given is None else statics.integer(given, "max_line_width")
 
 
 def array_repr(
@@ -28,7 +34,7 @@ def array_repr(
     >>> xnp.array_repr(xnp.array([1.25, 2.0]), precision=1)
     'Array([1.2, 2. ], dtype=float32)'
     """
-    options = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    options = {"linewidth": _width(max_line_width), "precision": precision, "suppress": suppress_small}
     with np.printoptions(**{name: value for name, value in options.items() if value is not None}):  # type: ignore[arg-type]
         return repr(arr) if hasattr(arr, "aval") else np.array_repr(np.asarray(arr))
 
@@ -50,7 +56,7 @@ def array_str(
     >>> xnp.array_str(xnp.array([1.25, 2.0]), precision=1)
     '[1.2 2. ]'
     """
-    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+    return np.array_str(np.asarray(a), _width(max_line_width), precision, suppress_small)
 
 
 __all__ = ["array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"]

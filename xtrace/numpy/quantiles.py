@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xtrace.core import dtypes
+from xtrace.core import dtypes, statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import bitwise, comparisons, cumulative, selection, shapes, slicing
@@ -35,6 +35,9 @@ def _quantile(
     a, q = promotion.operand(a), promotion.operand(q)
     if shaped(q).ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {shaped(q).shape}")
+    for x, argument in (a, "a"), (q, "q"):
+        if dtypes.is_extended(shaped(x).dtype):
+            statics.refuse(argument, x, "an array of numbers")
     if dtypes.is_complex(shaped(a).dtype):
         raise ValueError("quantile does not support complex input, as the operation is poorly defined.")
     # The elements decide about the dtype of the result, and positions among them are as precise as `q` makes them.

@@ -669,6 +669,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     """
     from xtrace.api.batching import vmap
 
+    statics.check_callable("fromfunction: function", function)
     shape = sizes(shape, "fromfunction")
 
     def call(*positions: Any) -> Any:

@@ -83,6 +83,8 @@ class RegularGridInterpolator:
             promotion.check_arraylike("RegularGridInterpolator", xi)
             xi = xnp.asarray(xi)
             xi = xi.reshape(-1, axes) if shaped(xi).ndim == 1 else xi
+        if not shaped(xi).ndim:
+            raise ValueError(f"RegularGridInterpolator takes points xi of shape [..., {axes}], got a scalar")
         *shape, found = shaped(xi).shape
         if found != axes:
             raise ValueError(

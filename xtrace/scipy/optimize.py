@@ -285,7 +285,7 @@ def _settings(method: str, n: int, tol: Any, options: Mapping[str, Any]) -> dict
     if unknown := options.keys() - defaults.keys():
         raise TypeError(f"minimize: unknown options {sorted(unknown)}; {method.upper()} has {sorted(defaults)}")
     if tol is not None:
-        defaults["gtol"] = tol
+        defaults["gtol"] = tol if getattr(tol, "aval", None) is not None else statics.number(tol, "tol")
     settings = defaults | {k: v for k, v in options.items() if v is not None}
     limits = [k for k in ("maxiter", "maxfun", "maxgrad") if k in settings]
     if all(settings[k] is None for k in limits):

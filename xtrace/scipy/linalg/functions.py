@@ -81,7 +81,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     """
     (A,) = promotion.promote_args_inexact("linalg.expm", A)
     _square("expm", A, "A")
-    one = functools.partial(_expm, upper_triangular=upper_triangular, max_squarings=max_squarings)
+    limit = statics.integer(max_squarings, "max_squarings")
+    one = functools.partial(_expm, upper_triangular=upper_triangular, max_squarings=limit)
     return xnp.vectorize(one, signature="(n,n)->(n,n)")(A) if shaped(A).ndim > 2 else one(A)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from xtrace import lax
 from xtrace import numpy as xnp
+from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.numpy import promotion
@@ -46,7 +47,7 @@ def detrend(
         raise NotImplementedError("detrend: overwrite_data argument not implemented: arrays don't change.")
     if type not in ("constant", "linear"):
         raise ValueError(f"detrend: Trend type must be 'linear' or 'constant', got {type!r}.")
-    breaks = tuple([int(b) for b in np.ravel(np.asarray(bp))])
+    breaks = statics.integers(bp if getattr(bp, "ndim", hasattr(bp, "__iter__")) else (bp,), "bp")
     return _detrend(data, axis, type, breaks)
 
 

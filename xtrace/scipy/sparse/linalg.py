@@ -223,7 +223,7 @@ def _gmres(
 
 def _inexact(x: Any) -> Any:
     x = as_array(x)
-    return x if dtypes.is_inexact(shaped(x).dtype) else x.astype(float)
+    return x if dtypes.is_inexact(shaped(x).dtype) else xnp.asarray(x).astype(float)
 
 
 def _solved(name: str, method: Any, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Any) -> Any:
@@ -241,6 +241,8 @@ def _solved(name: str, method: Any, A: Any, b: Any, x0: Any, tol: Any, atol: Any
         start = ravel_pytree(x0)[0].astype(flat.dtype)
     product, preconditioner = _product("A", A, unravel), _product("M", M, unravel)
     limit = 10 * shaped(flat).size if maxiter is None else maxiter
+    if getattr(limit, "aval", None) is None:
+        limit = statics.number(limit, "maxiter")
 
     def solve(matvec: _Product, b: Any) -> Any:
         limit2 = xnp.maximum(xnp.square(tol) * _size2(b), xnp.square(atol))
