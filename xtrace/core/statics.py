@@ -88,6 +88,14 @@ def integer(value: Any, name: str) -> int:
     refuse(name, value, "an integer")
 
 
+def natural(value: Any, name: str) -> int:
+    """An integer of at least 0, such as a size."""
+    found = integer(value, name)
+    if found < 0:
+        raise ValueError(f"{asked()} takes an integer that isn't negative as its argument `{name}`, got {found}.")
+    return found
+
+
 def positive(value: Any, name: str) -> int:
     """`value` as a Python int of at least 1."""
     found = integer(value, name)

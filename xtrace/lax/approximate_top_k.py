@@ -62,7 +62,7 @@ def _approximate(
         raise IndexError(f"{name}: reduction_dimension {dimension} is out of bounds for an array of rank {ndim}")
     if not 0 < statics.number(recall, "recall_target") <= 1:
         raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall}")
-    values, positions = approx_top_k_p.bind(
+    return approx_top_k_p.bind(
         operand,
         k=statics.integer(k, "k"),
         reduction_dimension=dimension % ndim,
@@ -71,7 +71,6 @@ def _approximate(
         reduction_input_size_override=statics.integer(size, "reduction_input_size_override"),
         aggregate_to_topk=bool(aggregate),
     )
-    return values, positions
 
 
 def approx_max_k(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,11 @@ from xtrace.core import dtypes
 from xtrace.core.primitive import Primitive
 from xtrace.lax import elementwise as el
 from xtrace.lax import shapes
+from xtrace.numpy.arguments import as_array
 from xtrace.numpy.ufuncs import Binary, ByKind, unary
 
-
-def _itself(x: Any) -> Any:
-    return x
+#: `x` itself: an array or tracer also where a number was given.
+itself = functools.partial(as_array, "an elementwise function")
 
 
 def refuse_complex(name: str, error: type[Exception] = TypeError) -> Callable[..., Any]:
@@ -46,7 +47,7 @@ def _binary(name: str, primitive: Primitive, doc: str, to: str = "", by_kind: By
 #: The functions of two operands by name, for the operators.
 BINARY: dict[str, Binary] = {}
 
-_INTEGERS_ARE_WHOLE = {"biu": _itself}
+_INTEGERS_ARE_WHOLE = {"biu": itself}
 
 exp = unary("exp", el.exp_p, "Exponential: e to the power x.")
 exp2 = unary("exp2", el.exp2_p, "2 to the power x.")
@@ -74,8 +75,8 @@ square = unary(
     {"b": lambda x: el.square_p.bind(shapes.convert(x, dtypes.int32, False))},
 )  # fmt: skip
 negative = unary("negative", el.neg_p, "-x.", "")
-positive = unary("positive", None, "+x: x itself.", "", {"biufc": _itself})
-absolute = unary("absolute", el.abs_p, "Absolute value; the modulus of complex numbers.", "", {"bu": _itself})
+positive = unary("positive", None, "+x: x itself.", "", {"biufc": itself})
+absolute = unary("absolute", el.abs_p, "Absolute value; the modulus of complex numbers.", "", {"bu": itself})
 abs = absolute
 sign = unary("sign", el.sign_p, "-1, 0 or 1 by the sign of x; x / |x| for complex numbers.", "")
 floor = unary("floor", el.floor_p, "Largest integer not above x, in the dtype of x.", "", _INTEGERS_ARE_WHOLE)

@@ -12,15 +12,11 @@ from xtrace import lax
 from xtrace.core import composite, dtypes, statics
 from xtrace.core.primitive import shaped
 from xtrace.lax import shapes
-from xtrace.numpy.elementwise import refuse_complex
+from xtrace.numpy.elementwise import itself, refuse_complex
 from xtrace.numpy.promotion import check_arraylike, promote
 from xtrace.numpy.scalars import pick, scalar, weak_scalar
 from xtrace.numpy.ufunc_docs import document
 from xtrace.numpy.ufuncs import Binary, unary
-
-
-def _itself(x: Any) -> Any:
-    return x
 
 
 def _constant(value: bool) -> Callable[[Any], Any]:
@@ -109,7 +105,7 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     (x,) = promote("nan_to_num", (x,))
     dtype = shaped(x).dtype
     if not dtypes.is_inexact(dtype):
-        return x
+        return itself(x)
     if dtypes.is_complex(dtype):
         return lax.complex(*[_nan_to_num(part, nan, posinf, neginf) for part in (lax.real(x), lax.imag(x))])
     info = dtypes.finfo(dtype)
@@ -172,7 +168,7 @@ def _truncated(x: Any) -> Any:
 
 trunc = unary(
     "trunc", None, "x without its fraction, in the dtype of x.", "",
-    {"biu": _itself, "f": _truncated, "c": refuse_complex("trunc")},
+    {"biu": itself, "f": _truncated, "c": refuse_complex("trunc")},
 )  # fmt: skip
 rint = unary(
     "rint", None, "The nearest integer, as a float; halves go to the even one.", "",
@@ -221,7 +217,7 @@ def _rounded(x: Any, decimals: int) -> Any:
     (x,) = promote("round", (x,))
     dtype = shaped(x).dtype
     if not dtypes.is_inexact(dtype):
-        return x
+        return itself(x)
     if dtypes.is_complex(dtype):
         return lax.complex(_rounded(lax.real(x), decimals), _rounded(lax.imag(x), decimals))
     if decimals == 0:
@@ -345,7 +341,7 @@ def _spread(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _int32_range(e: Any) -> tuple[Any, Any, Any]:
-    info, wide = np.iinfo(np.int32), np.iinfo(shaped(e).dtype)
+    info, wide = np.iinfo(np.int32), dtypes.iinfo(shaped(e).dtype)
     return scalar(max(info.min, wide.min), e), e, scalar(min(info.max, wide.max), e)
 
 
@@ -416,9 +412,9 @@ def _no_imaginary(x: Any) -> Any:
 
 
 conjugate = conj = unary(
-    "conjugate", None, "The complex conjugate; real x itself.", "", {"biuf": _itself, "c": lax.conj}
+    "conjugate", None, "The complex conjugate; real x itself.", "", {"biuf": itself, "c": lax.conj}
 )
-real = unary("real", lax.real_p, "The real part; real x itself.", "", {"biuf": _itself})
+real = unary("real", lax.real_p, "The real part; real x itself.", "", {"biuf": itself})
 imag = unary("imag", lax.imag_p, "The imaginary part; zeros for real x.", "", {"biuf": _no_imaginary})
 
 

@@ -295,9 +295,8 @@ def _histogramdd(columns: tuple[Any, ...], edges: tuple[Any, ...], weights: Any,
         inside = bitwise.bitwise_and(inside, within)
     if weights is None:
         weights = red.filled((n,), red.typed(1, index))
-    weights = red.operand("histogramdd", weights)
-    if shaped(weights).dtype == np.bool_:
-        weights = shapes.convert(weights, dtypes.canonicalize(dtypes.float64), False)
+    else:
+        (weights,) = promotion.promote_args_inexact("histogramdd", weights)
     dtype = shaped(weights).dtype
     weights = selection.select(inside, weights, red.filled((n,), red.typed(0, dtype)))
     flat = selection.select(inside, flat, red.filled((n,), red.typed(0, index)))

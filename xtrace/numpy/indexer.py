@@ -6,6 +6,7 @@ structure of an index serve every start.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def read(
     if 0 in where.shape:
         out = instantiate(Zero(ShapedArray(where.shape, shaped(x).dtype)))
     else:
+        if 0 in shaped(x).shape:
+            _check_fits(where.slice_sizes, shaped(x).shape)
         out = gathers.gather(
             x,
             where.indices(),
@@ -308,12 +311,10 @@ def locate(shape: tuple[int, ...], parsed: Parsed, wrap: bool = True) -> Locatio
     where.reversed, where.new_axes = tuple(reversed_), tuple(new_axes)
     where.slice_sizes = tuple(sizes)
     where.numbers = GatherDimensionNumbers(tuple(offset), tuple(collapsed), tuple(start_map))
-    if 0 in shape and 0 not in where.shape:
-        _check_fits(sizes, shape)
     return where
 
 
-def _check_fits(sizes: list[int], shape: tuple[int, ...]) -> None:
+def _check_fits(sizes: Sequence[int], shape: tuple[int, ...]) -> None:
     for axis, (size, available) in enumerate(zip(sizes, shape)):
         if size > available:
             raise IndexError(f"index is out of bounds for axis {axis} with size {available}")
@@ -388,7 +389,7 @@ def update(
         return _replace(x, parsed, y)
     where = locate(shaped(x).shape, parsed, wrap)
     y = _fit(y, where.shape, where.new_axes, name)
-    if 0 in where.shape:
+    if 0 in where.shape or 0 in shaped(x).shape:  # what is out of bounds is dropped, and in nothing all is
         return x
     if where.reversed:
         y = shapes.rev(y, where.reversed)

@@ -14,6 +14,7 @@ from xtrace.core import dtypes, errors, statics
 from xtrace.core.composite import composite
 from xtrace.core.trace import Tracer
 from xtrace.lax.gathers import GatherScatterMode, gather_p
+from xtrace.numpy import promotion
 from xtrace.numpy.arguments import as_array, canonical_shape
 from xtrace.numpy.scalars import weak_scalar
 from xtrace.runtime import transfers
@@ -73,10 +74,18 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         found = concrete(x, "The size argument of nonzero must be given where the array is traced: nonzero(x, size=n).")
         return tuple([integers(i) for i in np.nonzero(found)])
-    return tuple(_nonzero(x, statics.integer(size, "size"), fills))
+    size = statics.natural(size, "size")
+    if all([type(f) is int for f in fills]):
+        return tuple(_nonzero(x, size, fills))
+    found = _nonzero(x, size, (-1,) * x.ndim)
+    # Fills that aren't integers decide about the dtype.
+    both = promotion.promote_dtypes(*found, *[promotion.operand(f) for f in fills])
+    known = lax.ge(found[0], lax.full_like(found[0], 0))
+    return tuple([lax.select(known, i, lax.full_like(i, f)) for i, f in zip(both, both[x.ndim :])])
 
 
-def _fill_values(fill_value: Any, ndim: int) -> tuple[int, ...]:
+def _fill_values(fill_value: Any, ndim: int) -> tuple[Any, ...]:
+    """One scalar for each dimension: Python's if it is an integer, which fits into positions, else numpy's."""
     if fill_value is None:
         return (0,) * ndim
     if isinstance(fill_value, tuple):
@@ -84,10 +93,11 @@ def _fill_values(fill_value: Any, ndim: int) -> tuple[int, ...]:
             raise ValueError(
                 f"fill_value tuple must have length equal to number of axes ({ndim}); got {len(fill_value)}"
             )
-        return statics.integers(fill_value, "fill_value")
+        return tuple([v for each in fill_value for v in _fill_values(each, 1)])
     if np.ndim(fill_value):
         raise ValueError(f"fill_value must be a scalar or tuple of scalars; got {fill_value}")
-    return (int(statics.number(fill_value, "fill_value")),) * ndim
+    fill = np.asarray(statics.number(fill_value, "fill_value"))
+    return (int(fill) if fill.dtype.kind in "iub" else fill[()],) * ndim
 
 
 @composite(static_argnames=("size", "fills"))
@@ -168,7 +178,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     x = as_array("argwhere", a)
     if not x.ndim:
         if size is None:
-            size = int(bool(concrete(x, "The size argument of argwhere must be given where the array is traced.")))
+            size = bool(concrete(x, "The size argument of argwhere must be given where the array is traced."))
+        size = statics.natural(size, "size")
         return lax.full((size, 0), 0, dtypes.int64)
     return lax.stack(nonzero(x, size=size, fill_value=fill_value), axis=1)
 

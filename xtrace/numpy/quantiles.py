@@ -24,7 +24,8 @@ def _quantile(
     name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any, skip_nan: bool
 ) -> Any:
     """Sort along the reduced axes, then pick or interpolate."""
-    red.refuse_out(name, out)
+    if out is not None:
+        raise ValueError(f"numpy.{name} does not support out={out!r}: arrays can't be written to. Use what it returns.")
     if method not in _METHODS:
         raise ValueError(
             f"method can only be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf', got {method!r}"
@@ -55,11 +56,13 @@ def _quantile(
 
     rows_a = rows(a) if shape else shapes.reshape(a, (1,))
     n = shaped(rows_a).shape[-1]
-    if n == 0:
+    if n == 0 and not skip_nan:
         raise ValueError(f"numpy.{name} reduction axis must be non-empty, got shape {shape}")
     many = shaped(q).ndim == 1
     q = q if many else shapes.reshape(q, (1,))
-    if weights is not None:
+    if n == 0 or 0 in kept:
+        values = red.filled((*kept, shaped(q).shape[0]), red.typed(np.nan, used))
+    elif weights is not None:
         w = promotion.operand(weights)
         if shaped(w).shape != shape:
             if axis is None or shaped(w).shape != tuple([shape[i] for i in axes]):

@@ -6,6 +6,7 @@ How many elements a result has depends on their values. Outside a trace that is 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from xtrace.lax import elementwise as el
 from xtrace.lax import sorting as lax_sorting
 from xtrace.numpy import promotion
 from xtrace.numpy import reductions as red
-from xtrace.numpy.arguments import canonical_axis
+from xtrace.numpy.arguments import canonical_axis, common_shape
 from xtrace.numpy.sorting import _binary_search, sort, take_1d
 from xtrace.runtime import transfers
 
@@ -64,6 +65,16 @@ def compact(keep: Any, values: Any, size: int, fill: Any) -> tuple[Any, Any]:
     return selection.select(valid, take_1d(values, order), red.broadcast(fill, (size,))), order
 
 
+def _compact_filled(keep: Any, values: Any, size: int, fill: Any) -> Any:
+    """`compact` with a fill that has a say in the dtype; by default the first of the kept elements, or 0."""
+    if fill is None:
+        first, _ = compact(keep, values, min(size, 1), el.scalar_like(values, 0))
+        fill = slicing.index_in_dim(first, 0, 0, False) if size else el.scalar_like(values, 0)
+    values, fill = promotion.promote_dtypes(values, promotion.operand(fill))
+    common_shape([(size,), shaped(fill).shape])
+    return compact(keep, values, size, fill)[0]
+
+
 def iota(n: int) -> Any:
     from xtrace.lax import creation
 
@@ -96,22 +107,30 @@ def _unique_sized(ar: Any, fill_value: Any, size: int, equal_nan: bool, axis: in
         order = [place, *[i for i in range(aval.ndim) if i != place]]
         moved = shapes.transpose(ar, order)
         row_shape = shaped(moved).shape[1:]
-        rows = shapes.reshape(moved, (aval.shape[place], -1 if 0 in row_shape else int(np.prod(row_shape, dtype=int))))
+        rows = shapes.reshape(moved, (aval.shape[place], math.prod(row_shape)))
+        if 0 in row_shape:  # rows of nothing are all equal
+            rows = red.filled((aval.shape[place], 1), aval.dtype.type(0))
     n, width = shaped(rows).shape
     columns = [shapes.reshape(slicing.slice_in_dim(rows, j, j + 1, 1, 1), (n,)) for j in range(width)]
     *ordered, order = lax_sorting.sort_p.bind(*columns, iota(n), dimension=0, is_stable=True, num_keys=width)
     new = _changes(ordered, equal_nan)
-    starts, _ = compact(new, iota(n), size, np.int32(n))
+    # One more than wanted: the last of them ends where the next one starts.
+    starts, _ = compact(new, iota(n), size + 1, np.int32(n))
+    ends, starts = slicing.slice_in_dim(starts, 1, size + 1), slicing.slice_in_dim(starts, 0, size)
     valid = comparisons.lt(starts, red.filled((size,), np.int32(n)))
     values = []
-    for x in ordered:
-        fill = (
-            slicing.index_in_dim(x, 0, 0, False)
-            if fill_value is None
-            else shapes.convert(fill_value, aval.dtype, False)
-        )
+    fills = None
+    if fill_value is not None:
+        fills = red.broadcast(shapes.convert(fill_value, aval.dtype, False), (size, *row_shape))
+        fills = shapes.reshape(fills, (size, math.prod(row_shape)))
+    for j, x in enumerate(ordered):
+        if fills is None or 0 in row_shape:
+            fill = slicing.index_in_dim(x, 0, 0, False)
+        else:
+            fill = slicing.index_in_dim(fills, j, 1, False)
         values.append(selection.select(valid, take_1d(x, starts), red.broadcast(fill, (size,))))
-    out = shapes.reshape(joining.concatenate([shapes.reshape(v, (size, 1)) for v in values], 1), (size, *row_shape))
+    out = joining.concatenate([shapes.reshape(v, (size, 1)) for v in values], 1)
+    out = shapes.reshape(slicing.slice_in_dim(out, 0, math.prod(row_shape), 1, 1), (size, *row_shape))
     out = (
         shapes.transpose(out, [*range(1, place + 1), 0, *range(place + 1, len(row_shape) + 1)])
         if axis is not None
@@ -122,7 +141,6 @@ def _unique_sized(ar: Any, fill_value: Any, size: int, equal_nan: bool, axis: in
     positions = selection.select(valid, positions, first)
     group = el.sub(cumulative.cumsum(shapes.convert(new, dtypes.int32, False), 0), red.filled((n,), np.int32(1)))
     inverse = take_1d(group, lax_sorting.argsort(order, 0))
-    ends = joining.concatenate([slicing.slice_in_dim(starts, 1, size), red.filled((min(size, 1),), np.int32(n))], 0)
     counts = selection.select(valid, el.sub(ends, starts), red.filled((size,), np.int32(0)))
     index = red.index_dtype()
     inverse, positions, counts = (shapes.convert(x, index, False) for x in (inverse, positions, counts))
@@ -145,9 +163,13 @@ def _unique(
     aval = shaped(ar)
     place = None if axis is None else canonical_axis(axis, aval.ndim)
     n = aval.size if place is None else aval.shape[place]
+    size = statics.natural(size, "size")
+    if fill_value is not None:
+        row = () if place is None else (*aval.shape[:place], *aval.shape[place + 1 :])
+        common_shape([(size, *row), shaped(promotion.operand(fill_value)).shape])
     if n == 0:
         return _unique_of_nothing(name, aval, place, size, fill_value)
-    return _unique_sized(ar, fill_value, statics.integer(size, "size"), bool(equal_nan), place)  # type: ignore[no-any-return]
+    return _unique_sized(ar, fill_value, size, bool(equal_nan), place)  # type: ignore[no-any-return]
 
 
 def _unique_of_nothing(name: str, aval: Any, axis: int | None, size: int, fill: Any) -> tuple[Any, Any, Any, Any]:
@@ -387,7 +409,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     """
     if size is None:
         return _canonical(np.union1d(*_both_concrete("union1d", ar1, ar2)))
-    return _union_sized(ar1, ar2, fill_value, statics.integer(size, "size"))
+    return _union_sized(ar1, ar2, fill_value, statics.natural(size, "size"))
 
 
 @composite(static_argnames=("size",))
@@ -420,13 +442,18 @@ def setdiff1d(
     [1, 3]
     """
     if size is None:
-        return _canonical(np.setdiff1d(*_both_concrete("setdiff1d", ar1, ar2), assume_unique))
-    return _setdiff_sized(ar1, ar2, fill_value, bool(assume_unique), statics.integer(size, "size"))
+        a, b = concrete("setdiff1d", ar1), concrete("setdiff1d", ar2)
+        a = a.ravel() if assume_unique else np.unique(a)
+        common = dtypes.promote((dtypes.of_value(ar1), dtypes.of_value(ar2)))[0]
+        return _canonical(a[~np.isin(a.astype(common), b.astype(common))])
+    return _setdiff_sized(ar1, ar2, fill_value, bool(assume_unique), statics.natural(size, "size"))
 
 
 @composite(static_argnames=("assume_unique", "size"))
 def _setdiff_sized(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Any:
-    a, b = _vectors("setdiff1d", ar1, ar2)
+    _, b = _vectors("setdiff1d", ar1, ar2)
+    a = promotion.operand(ar1)  # whose dtype the result has
+    a = shapes.reshape(shapes.convert(a, shaped(a).dtype, False), (shaped(a).size,))
     fill = shapes.convert(0 if fill_value is None else fill_value, shaped(a).dtype, False)
     if shaped(a).size == 0:
         return red.broadcast(fill, (size,))
@@ -460,7 +487,7 @@ def setxor1d(
     """
     if size is None:
         return _canonical(np.setxor1d(*_both_concrete("setxor1d", ar1, ar2), assume_unique))
-    return _setxor_sized(ar1, ar2, fill_value, statics.integer(size, "size"))
+    return _setxor_sized(ar1, ar2, fill_value, statics.natural(size, "size"))
 
 
 @composite(static_argnames=("size",))
@@ -469,16 +496,11 @@ def _setxor_sized(ar1: Any, ar2: Any, fill_value: Any, size: int) -> Any:
     both = joining.concatenate([a, b], 0)
     n = shaped(both).shape[0]
     if n == 0:
-        return _unique_of_nothing("setxor1d", shaped(both), None, size, fill_value)[0]
+        return _compact_filled(red.filled((1,), np.False_), shapes.full((1,), 0, shaped(both).dtype), size, fill_value)
     keep = joining.concatenate([isin(a, b, invert=True), isin(b, a, invert=True)], 0)
     both, keep = lax_sorting.sort_p.bind(both, keep, dimension=0, is_stable=True, num_keys=1)
     keep = bitwise.bitwise_and(keep, _changes([both], True))
-    values, _ = compact(keep, both, size, el.scalar_like(both, 0))
-    if fill_value is None:
-        fill = slicing.index_in_dim(values, 0, 0, False) if size else el.scalar_like(both, 0)
-    else:
-        fill = shapes.convert(fill_value, shaped(both).dtype, False)
-    return compact(keep, both, size, fill)[0]
+    return _compact_filled(keep, both, size, fill_value)
 
 
 def intersect1d(
@@ -511,7 +533,7 @@ def intersect1d(
         if not return_indices:
             return _canonical(out)
         return (_canonical(out[0]), put(out[1], index), put(out[2], index))
-    return _intersect_sized(ar1, ar2, fill_value, bool(return_indices), statics.integer(size, "size"))
+    return _intersect_sized(ar1, ar2, fill_value, bool(return_indices), statics.natural(size, "size"))
 
 
 @composite(static_argnames=("return_indices", "size"))
@@ -519,20 +541,15 @@ def _intersect_sized(ar1: Any, ar2: Any, fill_value: Any, return_indices: bool, 
     index = red.index_dtype()
     a, b = _vectors("intersect1d", ar1, ar2)
     n, m = shaped(a).shape[0], shaped(b).shape[0]
-    dtype = shaped(a).dtype
     if n == 0 or m == 0:
-        values = _unique_of_nothing("intersect1d", shaped(a), None, size, fill_value)[0]
+        none = shapes.full((1,), 0, shaped(a).dtype)
+        values = _compact_filled(red.filled((1,), np.False_), none, size, fill_value)
         return (values, shapes.full((size,), n, index), shapes.full((size,), m, index)) if return_indices else values
     a, order = lax_sorting.sort_p.bind(a, iota(n), dimension=0, is_stable=True, num_keys=1)
     b, b_order = lax_sorting.sort_p.bind(b, iota(m), dimension=0, is_stable=True, num_keys=1)
     place = _binary_search(b, a, False, dtypes.int32)
     keep = bitwise.bitwise_and(comparisons.eq(take_1d(b, place), a), _changes([a], True))
-    if fill_value is None:
-        start, _ = compact(keep, a, min(size, 1), el.scalar_like(a, 0))
-        fill = slicing.index_in_dim(start, 0, 0, False) if size else el.scalar_like(a, 0)
-    else:
-        fill = shapes.convert(fill_value, dtype, False)
-    values, _ = compact(keep, a, size, fill)
+    values = _compact_filled(keep, a, size, fill_value)
     if not return_indices:
         return values
     first, _ = compact(keep, order, size, np.int32(n))

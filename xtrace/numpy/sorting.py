@@ -404,9 +404,8 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
         raise ValueError(f"mode must be 'largest' or 'smallest', got {mode!r}")
     axis = canonical_axis(axis, shaped(a).ndim)
     if mode == "largest":
-        values, positions = lax_sorting.top_k(a, k, axis=axis)
-        return values, positions
+        return lax_sorting.top_k(a, k, axis=axis)
     # Turned round so that the smallest come first: ~x for integers, whose least value has no negative.
     turn = el.neg if dtypes.is_floating(dtype) else bitwise.bitwise_not
     values, positions = lax_sorting.top_k(turn(a), k, axis=axis)
-    return turn(values), positions
+    return [turn(values), positions]

@@ -31,7 +31,7 @@ _ASSOCIATIVE = frozenset(
 
 def _result_dtype(u: Any, *args: Any) -> Any:
     """The dtype of the function's result for elements like those of these arrays."""
-    avals = [ShapedArray((), dtypes.of_value(x)[0]) for x in args]
+    avals = [ShapedArray((), *dtypes.of_value(x)) for x in args]
     return trace_to_jaxpr(lambda *xs: [u._func(*xs)], avals).outvars[0].aval.dtype
 
 
