@@ -65,7 +65,7 @@ def _is_traced(value: Any) -> bool:
     return concrete is not None and concrete() is None
 
 
-def refuse(name: str, value: Any, wanted: str) -> NoReturn:
+def refuse(name: str, value: Any, wanted: str, because: str = "") -> NoReturn:
     """Raise the error for `value`, given for the argument `name` where `wanted` (with its article) is taken."""
     from xtrace.core import errors  # only on the way to an error
 
@@ -74,7 +74,7 @@ def refuse(name: str, value: Any, wanted: str) -> NoReturn:
     tracer = next((v for v in parts if _is_traced(v)), None)
     if tracer is not None:
         raise errors.StaticArgumentError(tracer, what)
-    raise errors.ArgumentError(f"{what}, got {shown(value)}.")
+    raise errors.ArgumentError(f"{what}, got {shown(value)}{because}.")
 
 
 def integer(value: Any, name: str) -> int:
@@ -85,7 +85,7 @@ def integer(value: Any, name: str) -> int:
         return index(value)
     except TypeError:
         pass
-    refuse(name, value, "an integer")
+    refuse(name, value, "an integer", ", which cannot be interpreted as an integer")
 
 
 def natural(value: Any, name: str) -> int:
@@ -110,7 +110,7 @@ def integers(values: Iterable[Any], name: str) -> tuple[int, ...]:
         return tuple([v if type(v) is int else index(v) for v in values])
     except TypeError:
         pass
-    refuse(name, values, "a sequence of integers")
+    refuse(name, values, "a sequence of integers", ", which cannot be interpreted as an integer each")
 
 
 def number(value: Any, name: str) -> Any:
