@@ -27,7 +27,9 @@ def test_through_the_boundary_of_programs():
     for number in (1.0, 2.0):  # the second call is C++'s
         x, out = passes(number, token)
         assert x == number + 1 and isinstance(out, Token) and out is not token
-    assert isinstance(xt.jit(joined)(1.0)[0].block_until_ready(), Token)
+    made = xt.jit(joined)(1.0)[0]
+    made.block_until_ready()
+    assert isinstance(made, Token)
     assert isinstance(xt.jit(lambda: token)(), Token)  # one that the function closes over
     assert isinstance(lax.after_all(token, token), Token) and isinstance(lax.after_all(), Token)
     assert xt.typeof(token) is ffi.abstract_token

@@ -20,10 +20,9 @@ class Token:
     def __init__(self, buf: Any) -> None:
         self._buf = buf
 
-    def block_until_ready(self) -> Token:
+    def block_until_ready(self) -> None:
         """Wait for what the token stands for."""
         self._buf.block_until_ready()
-        return self
 
 
 dispatch_registry.register_node(Token, lambda token: ((token._buf,), None), lambda _, buf: Token(*buf))
@@ -81,7 +80,8 @@ def after_all(*operands: Any) -> Any:
 
     Example:
       >>> import xtrace as xt
-      >>> token = xt.lax.after_all(xt.lax.create_token()).block_until_ready()
+      >>> token = xt.lax.after_all(xt.lax.create_token())
+      >>> token.block_until_ready()
       >>> xt.typeof(token)
       AbstractToken()
     """
