@@ -23,6 +23,7 @@ from xtrace.core.primitive import Primitive
 from xtrace.core.scopes import metadata_of
 from xtrace.core.sharding_text import mesh_name, mesh_text
 from xtrace.lowering.mlir_context import MLIRContext, mlir_context
+from xtrace.lowering.physical import trailing, with_trailing
 
 _create = ir.Operation.create
 #: What stands for an ordered effect at the boundary of a program.
@@ -257,6 +258,8 @@ class Body:
         if aval.shape == to.shape:
             return value
         dims = range(aval.ndim) if aval.ndim else ()
+        if aval.extended:
+            dims = with_trailing(tuple(dims), to.ndim, trailing(aval))
         target = self.mlir.tensor_type(to.shape, aval.dtype)
         return self.op(
             "stablehlo.broadcast_in_dim", target, [value], {"broadcast_dimensions": self.mlir.i64_array(dims)}
@@ -426,7 +429,7 @@ class Body:
 def _on_physical_arrays(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
     """Lower an operation that moves elements of extended dtype about: the operation on the arrays that store them.
 
-    It treats the trailing dimension of an element as vmap treats a mapped axis.
+    It treats the trailing dimension of an element, one dimension for all that it has, as vmap treats a mapped axis.
     """
     from xtrace.transforms.batching import MappedAxis, move_axis
 
@@ -438,10 +441,12 @@ def _on_physical_arrays(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
     for v, x in zip(eqn.invars, operands):
         aval = v.aval
         if aval.extended:
-            sizes.add(math.prod(aval.dtype.physical_shape))
-            avals.append(ShapedArray((*aval.shape, math.prod(aval.dtype.physical_shape)), aval.dtype.physical_dtype))
-        else:
-            avals.append(aval)
+            stored = aval.dtype.physical_shape
+            sizes.add(math.prod(stored))
+            aval = ShapedArray((*aval.shape, math.prod(stored)), aval.dtype.physical_dtype)
+            if len(stored) != 1:
+                x = ctx.op("stablehlo.reshape", aval, [x])
+        avals.append(aval)
         flat.append(x)
     if not sizes:  # extended in the results alone: made of nothing but a shape
         sizes = {math.prod(v.aval.dtype.physical_shape) for v in eqn.outvars if v.aval.extended}
@@ -456,7 +461,10 @@ def _on_physical_arrays(ctx: Body, eqn: JaxprEqn, *operands: ir.Value) -> Any:
             move_axis(o, d, v.aval.ndim, size) if v.aval.extended else o for o, d, v in zip(outs, out_dims, eqn.outvars)
         ]
 
-    outs = ctx.inline(fun, avals, *flat)
+    outs = list(ctx.inline(fun, avals, *flat))
+    for i, v in enumerate(eqn.outvars):
+        if v.aval.extended and len(v.aval.dtype.physical_shape) != 1:
+            outs[i] = ctx.op("stablehlo.reshape", v.aval, [outs[i]])
     return outs if primitive.multiple_results else outs[0]
 
 

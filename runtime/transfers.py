@@ -370,7 +370,9 @@ def device_get(x: Any) -> Any:
     _start_copies(leaves)
     out = []
     for leaf in leaves:
-        fetch = getattr(leaf, "__array__", None)
+        # Keys stay keys: NumPy has no dtype for them.
+        stays = isinstance(getattr(leaf, "dtype", None), dtypes.ExtendedDtype)
+        fetch = None if stays else getattr(leaf, "__array__", None)
         out.append(leaf if fetch is None else fetch())
     return pytree.tree_unflatten(tree, out)
 

@@ -9,9 +9,10 @@ import numpy as np
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
 from xtrace.lax import elementwise as el
-from xtrace.lax import polynomials, special
+from xtrace.lax import polynomials, reductions, special
 from xtrace.lax.accuracy import AccuracyMode, RoundingMethod
 from xtrace.lowering.lower import Body, lower_as
+from xtrace.lowering.physical import physical, trailing
 from xtrace.transforms.accumulate import add_any_p
 
 #: Operations that are one StableHLO operation.
@@ -144,7 +145,18 @@ def compare(ctx: Body, direction: str, x: Any, y: Any, aval: Any, out: Any) -> A
 
 
 def _comparison(direction: str) -> Any:
-    return lambda ctx, eqn, x, y: compare(ctx, direction, x, y, eqn.invars[0].aval, eqn.outvars[0].aval)
+    def rule(ctx: Body, eqn: Any, x: Any, y: Any) -> Any:
+        aval, out = eqn.invars[0].aval, eqn.outvars[0].aval
+        if not trailing(aval):
+            return compare(ctx, direction, x, y, aval, out)
+        stored = physical(aval.update(shape=out.shape))
+        flags = ShapedArray(stored.shape, dtypes.bool_)
+        found = compare(ctx, direction, x, y, stored, flags)
+        reduce = reductions.reduce_and if direction == "EQ" else reductions.reduce_or
+        axes = tuple(range(out.ndim, stored.ndim))
+        return ctx.inline(lambda f: [reduce(f, axes)], [flags], found)[0]
+
+    return rule
 
 
 for _primitive in (el.eq_p, el.ne_p, el.lt_p, el.le_p, el.gt_p, el.ge_p):

@@ -38,23 +38,12 @@ from xtrace.runtime import lapack
 Rule = Callable[..., Any]
 
 #: LAPACK's letter for each element type.
-_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-
-
-def _letter(x: Any) -> str:
-    dtype = shaped(x).dtype
-    letter = _LETTERS.get(dtype.name)
-    if letter is None:
-        raise LoweringError(
-            f"matrices of dtype {dtype} can't be decomposed: there are routines for {', '.join(_LETTERS)}; "
-            "cast with .astype('float32')"
-        )
-    return letter
+_LETTERS = dict(zip(mx.ROUTINES, "sdcz", strict=True))
 
 
 def _routine(x: Any, real: str, complex_: str | None = None) -> str:
     name = complex_ if complex_ is not None and dtypes.is_complex(shaped(x).dtype) else real
-    return f"lapack_{_letter(x)}{name}_ffi"
+    return f"lapack_{_LETTERS[shaped(x).dtype.name]}{name}_ffi"
 
 
 def _char(letter: str) -> str:
@@ -214,13 +203,19 @@ def _orgqr(target: Callable[[Any], str]) -> Rule:
     return rule
 
 
-def _qr(geqrf: Callable[[Any], str], geqp3: Callable[[Any], tuple[str, dict[str, str]]], orgqr: Rule) -> Rule:
+def _geqrf(target: Callable[[Any], str]) -> Rule:
+    def rule(x: Any) -> list[Any]:
+        outs = [shaped(x), _aval(x, min(shaped(x).shape[-2:]))]
+        return solver_call(target(x), [x], outs, batch=_batch(x), aliases=[(0, 0)])
+
+    return rule
+
+
+def _qr(geqrf: Rule, geqp3: Callable[[Any], tuple[str, dict[str, str]]], orgqr: Rule) -> Rule:
     """Both factors from the reflectors that the library finds."""
 
     def rule(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Any]:
         m, n = shaped(x).shape[-2:]
-        k = min(m, n)
-        taus_aval = _aval(x, k)
         permutation = []
         if pivoting:
             columns = _aval(x, n, dtype=dtypes.int32)
@@ -229,14 +224,14 @@ def _qr(geqrf: Callable[[Any], str], geqp3: Callable[[Any], tuple[str, dict[str,
             a, order, taus = solver_call(
                 target,
                 [x, free],
-                [shaped(x), columns, taus_aval],
+                [shaped(x), columns, _aval(x, min(m, n))],
                 attributes,
                 batch=_batch(x),
                 aliases=[(0, 0), (1, 1)],
             )
             permutation = [el.sub(order, shapes.full((), 1, dtypes.int32))]
         else:
-            a, taus = solver_call(geqrf(x), [x], [shaped(x), taus_aval], batch=_batch(x), aliases=[(0, 0)])
+            a, taus = geqrf(x)
         return [*_q_and_r(a, taus, full_matrices, lambda b, t: orgqr(b, t)[0]), *permutation]
 
     return rule
@@ -254,18 +249,21 @@ def _q_and_r(a: Any, taus: Any, full_matrices: bool, product: Rule) -> list[Any]
     return [product(reflectors, taus), r]
 
 
-def _qr_by_xla(ctx: Body, eqn: Any, x: Any) -> Any:
+def _geqrf_by_xla(ctx: Body, eqn: Any, x: Any) -> Any:
     aval = eqn.invars[0].aval
+    taus = ShapedArray((*aval.shape[:-2], min(aval.shape[-2:])), aval.dtype)
+    return compiler_call(ctx, "Qr", [x], [aval, taus])
+
+
+def _qr_by_xla(ctx: Body, eqn: Any, x: Any) -> Any:
     if eqn.params["pivoting"]:
         raise LoweringError("qr with pivoting=True has no lowering for tpu")
-    taus = ShapedArray((*aval.shape[:-2], min(aval.shape[-2:])), aval.dtype)
-    a, tau = compiler_call(ctx, "Qr", [x], [aval, taus])
 
-    def factors(a: Any, tau: Any) -> list[Any]:
-        product = orthogonal.householder_product_p.bind
-        return _q_and_r(a, tau, eqn.params["full_matrices"], product)
+    def factors(x: Any) -> list[Any]:
+        a, tau = orthogonal.geqrf_p.bind(x)
+        return _q_and_r(a, tau, eqn.params["full_matrices"], orthogonal.householder_product_p.bind)
 
-    return ctx.inline(factors, [aval.strong(), taus], a, tau)
+    return ctx.inline(factors, [eqn.invars[0].aval.strong()], x)
 
 
 def _product_by_xla(ctx: Body, eqn: Any, a: Any, taus: Any) -> Any:
@@ -464,16 +462,18 @@ def _cusparse_gtsv(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) 
 
 # -- which platform has what ---------------------------------------------------------------------------
 
+_lapack_geqrf = _geqrf(lambda x: _routine(x, "geqrf"))
+_cusolver_geqrf = _geqrf(lambda x: "cusolver_geqrf_ffi")
 _lapack_orgqr = _orgqr(lambda x: _routine(x, "orgqr", "ungqr"))
 _cusolver_orgqr = _orgqr(lambda x: "cusolver_orgqr_ffi")
 
 _CPU: dict[Primitive, Rule] = {
-    triangular.triangular_solve_p: _trsm,
     cholesky_factors.cholesky_p: _potrf(lambda x: _routine(x, "potrf"), {"uplo": _char("L")}),
     lu_factors.lu_p: _getrf(lambda x: _routine(x, "getrf"), lu_factors.permutation_by_exchanges),
     orthogonal.householder_product_p: _lapack_orgqr,
     orthogonal.ormqr_p: _ormqr(lambda x: _routine(x, "ormqr", "unmqr")),
-    orthogonal.qr_p: _qr(lambda x: _routine(x, "geqrf"), lambda x: (_routine(x, "geqp3"), {}), _lapack_orgqr),
+    orthogonal.geqrf_p: _lapack_geqrf,
+    orthogonal.qr_p: _qr(_lapack_geqrf, lambda x: (_routine(x, "geqp3"), {}), _lapack_orgqr),
     eigenvalues.eigh_p: _syevd(lambda x: _routine(x, "syevd", "heevd"), _lapack_syevd),
     eigenvalues.eig_p: _geev(hybrid=False),
     singular_values.svd_p: _lapack_svd,
@@ -491,9 +491,8 @@ _CUDA: dict[Primitive, Rule] = {
     orthogonal.ormqr_p: _ormqr(lambda x: "cusolver_ormqr_ffi"),
     cholesky_factors.cholesky_update_p: _cuda_cholesky_update,
     products.symmetric_product_p: _syrk,
-    orthogonal.qr_p: _qr(
-        lambda x: "cusolver_geqrf_ffi", lambda x: ("cuhybrid_geqp3", {"magma": '"auto"'}), _cusolver_orgqr
-    ),
+    orthogonal.geqrf_p: _cusolver_geqrf,
+    orthogonal.qr_p: _qr(_cusolver_geqrf, lambda x: ("cuhybrid_geqp3", {"magma": '"auto"'}), _cusolver_orgqr),
     eigenvalues.eigh_p: _syevd(lambda x: "cusolver_syevd_ffi", _cusolver_syevd),
     eigenvalues.eig_p: _geev(hybrid=True),
     singular_values.svd_p: _cusolver_svd,
@@ -505,6 +504,7 @@ _XLA: dict[Primitive, Rule] = {
     triangular.triangular_solve_p: _triangular_by_xla,
     cholesky_factors.cholesky_p: _cholesky_by_xla,
     lu_factors.lu_p: _lu_by_xla,
+    orthogonal.geqrf_p: _geqrf_by_xla,
     orthogonal.qr_p: _qr_by_xla,
     orthogonal.householder_product_p: _product_by_xla,
     eigenvalues.eigh_p: _eigh_by_xla,
@@ -535,3 +535,13 @@ def _permutation(ctx: Body, eqn: Any, pivots: Any) -> Any:
 
 
 lu_factors.lu_pivots_to_permutation_p.lower = _permutation
+
+_by_trsm = _by_function(triangular.triangular_solve_p, _trsm, cpu=True)
+
+
+def _triangular_on_cpu(ctx: Body, eqn: Any, a: Any, b: Any) -> Any:
+    rule = _by_trsm if eqn.invars[0].aval.dtype.name in _LETTERS else _triangular_by_xla
+    return rule(ctx, eqn, a, b)
+
+
+triangular.triangular_solve_p.lower_on = {"cpu": _triangular_on_cpu}

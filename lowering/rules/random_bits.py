@@ -400,10 +400,10 @@ def _lower_split(ctx: Body, eqn: Any, words: Any) -> Any:
 def _lower_fold_in(ctx: Body, eqn: Any, words: Any, data: Any) -> Any:
     keys, numbers = [v.aval for v in eqn.invars]
     shape = eqn.outvars[0].aval.shape
-    last = len(shape)
+    whole = (*shape, *keys.dtype.physical_shape)
     words_shape = (*keys.shape, *keys.dtype.physical_shape)
-    dims = [*range(last), last] if keys.shape else [last]
-    words = broadcast(ctx, words, words_shape, (*shape, *keys.dtype.physical_shape), dims)
+    dims = range(0 if keys.shape else len(shape), len(whole))
+    words = broadcast(ctx, words, words_shape, whole, dims)
     out = _generator(keys)[2](ctx, words, shape, data, numbers.shape)
     return _computed_once(ctx, out, eqn.outvars[0].aval)
 

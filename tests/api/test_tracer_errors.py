@@ -36,7 +36,7 @@ def test_condition_on_a_tracer():
         [
             "Attempted boolean conversion of traced array with shape bool[].",
             f"  asked at   {HERE}:{line_of('# the condition')} (test_condition_on_a_tracer.<locals>.relu)",
-            f"  while tracing relu at {HERE}:{line_of('def relu(x, slope):')} for jit",
+            f"  while tracing the function relu at {HERE}:{line_of('def relu(x, slope):')} for jit",
             f"  which is   gt(f32[], f32[]) at {HERE}:{line_of('# the condition')} "
             "(test_condition_on_a_tracer.<locals>.relu)",
             f"  which is   mul(f32[], f32[]) at {HERE}:{line_of('y = x * slope')} "

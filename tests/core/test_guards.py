@@ -20,6 +20,7 @@ def test_transfers_nobody_asked_for():
         for transfer in (lambda: f(ones), lambda: x + ones, lambda: xnp.array([1.0]), lambda: x[0]):
             with DISALLOWED:
                 transfer()
+        np.testing.assert_array_equal(xnp.arange(3) + xnp.arange(3.0), [0, 2, 4])  # made of no data
         np.testing.assert_array_equal(xt.device_get(f(xt.device_put(ones))), [2, 2, 2])
         with xt.transfer_guard_host_to_device("allow"):
             f(ones)

@@ -61,6 +61,39 @@ def test_written_generator_maps_over_keys(counter):
     np.testing.assert_array_equal(xt.vmap(xt.random.bits)(xt.vmap(xt.random.fold_in)(keys, np.arange(3))), [1, 3, 5])
 
 
+def test_keys_whose_words_are_a_matrix():
+    impl = extend_random.define_prng_impl(
+        key_shape=(2, 2),
+        seed=lambda s: xnp.asarray(s).astype(np.uint32) + xnp.arange(4, dtype=np.uint32).reshape(2, 2),
+        split=lambda k, shape: k + 10 * xnp.arange(np.prod(shape), dtype=np.uint32).reshape(*shape, 1, 1),
+        random_bits=lambda k, width, shape: xnp.full(shape, k[1, 0]).astype(f"uint{width}"),
+        fold_in=lambda k, data: k + data,
+        tag="mat",
+    )
+    keys = xt.random.split(xt.random.key(0, impl=impl), 3)
+    words = np.arange(4).reshape(2, 2) + 10 * np.arange(3)[:, None, None]
+    moved = {
+        "index": (lambda k: k[1], words[1]),
+        "slice": (lambda k: k[1:], words[1:]),
+        "gather": (lambda k: k[np.array([2, 0])], words[[2, 0]]),
+        "reverse": (lambda k: k[::-1], words[::-1]),
+        "update": (lambda k: k.at[0].set(k[2]), words[[2, 1, 2]]),
+        "concatenate": (lambda k: xnp.concatenate([k, k[:1]]), words[[0, 1, 2, 0]]),
+        "transpose": (lambda k: k[:2].reshape(1, 2).T, words[:2, None]),
+        "broadcast": (lambda k: xnp.broadcast_to(k[0], (2, 1)), np.broadcast_to(words[0], (2, 1, 2, 2))),
+        "choice": (lambda k: xnp.where(np.array([True, False, True]), k, k[0]), words[[0, 0, 2]]),
+        "scan": (lambda k: xt.lax.scan(lambda c, x: (x, c), k[2], k)[1], words[[2, 0, 1]]),
+        "fold_in of one": (
+            lambda k: xt.vmap(lambda i: xt.random.fold_in(k[0], i))(xnp.arange(2)),
+            words[0] + [[[0]], [[1]]],
+        ),
+    }
+    for name, (f, want) in moved.items():
+        for g in (f, xt.jit(f)):
+            np.testing.assert_array_equal(xt.random.key_data(g(keys)), want, err_msg=name)
+    np.testing.assert_array_equal(keys == keys[1], [False, True, False])
+
+
 def test_two_generators_of_one_name_are_two(counter):
     def impl(offset):
         return extend_random.define_prng_impl(

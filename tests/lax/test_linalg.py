@@ -163,8 +163,9 @@ DERIVATIVES = {
         lambda x: linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0],
         lambda x: x,
     ),
-    "general eigenvectors": (
-        lambda x: xt.numpy.abs(linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)[1]),
+    "general eigenvectors": (lambda x: linalg.eig(x, enable_eigvec_derivs=True), lambda x: x),
+    "left eigenvectors": (
+        lambda x: linalg.eig(x, compute_right_eigenvectors=False, enable_eigvec_derivs=True),
         lambda x: x,
     ),
 }
@@ -185,6 +186,26 @@ def test_derivatives_of_solvers():
     check_grads(lambda a, b: linalg.triangular_solve(a, b.T, **unit), (a, b), 1, rtol=1e-4, atol=1e-4, eps=1e-5)
     diagonals = SQUARE[0], SQUARE[1] + 5, SQUARE[2]
     check_grads(linalg.tridiagonal_solve, (*diagonals, b.real), 1, rtol=1e-4, atol=1e-4, eps=1e-5)
+
+
+def test_triangular_systems_in_half_precision():
+    a, b = np.array([[2, 0], [1, 4]], "float16"), np.array([[2], [5]], "float16")
+    for x in (
+        linalg.triangular_solve(a, b, left_side=True, lower=True),
+        xt.scipy.linalg.solve_triangular(a, b, lower=True),
+    ):
+        assert x.dtype == "float16" and x.tolist() == [[1], [1]]
+
+
+def test_reflectors():
+    from xtrace.lax.linalg.orthogonal import geqrf
+
+    x = matrices("float64", 3, 5, 3)
+    packed, taus = geqrf(x)
+    q, r = linalg.qr(x, full_matrices=False)
+    np.testing.assert_allclose(linalg.householder_product(packed, taus), q, atol=1e-12)
+    np.testing.assert_allclose(np.triu(packed)[:, :3], r, atol=1e-12)
+    np.testing.assert_array_equal(xt.vmap(geqrf)(x)[1], taus)
 
 
 def test_vmap():
@@ -212,6 +233,10 @@ def test_refusals():
         linalg.cholesky(np.zeros((2, 3)))
     with pytest.raises(TypeError, match="lu does not accept dtype int64"):
         linalg.lu(np.eye(2, dtype=int))
+    for dtype in ("float16", xt.numpy.bfloat16):
+        for name in ("cholesky", "eig", "eigh", "hessenberg", "lu", "qdwh", "qr", "schur", "svd", "tridiagonal"):
+            with pytest.raises(TypeError, match=f"{name} does not accept dtype .*float16"):
+                xt.eval_shape(getattr(linalg, name), np.eye(2, dtype=dtype))
     with pytest.raises(ValueError, match=r"b must have size 2 in axis -1, got \(2, 3\)"):
         linalg.triangular_solve(np.eye(2), np.zeros((2, 3)))
 

@@ -70,6 +70,22 @@ def test_rectangular(a):
         check(residuals, np.sum((a @ want[0] - b) ** 2, 0))
 
 
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r", "raw"])
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (3, 4), (4, 3)])
+def test_modes_of_qr(mode, shape):
+    a = RNG.standard_normal(shape)
+    for got, want in zip(linalg.qr(a, mode), np.linalg.qr(a, mode), strict=True):
+        check(got, want)
+    assert linalg.qr(a, "full").R.shape == np.linalg.qr(a).R.shape
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 2), (1, 2)])
+def test_least_squares_with_a_matrix_of_zeros(shape):
+    a, b = np.zeros(shape), np.ones((shape[0], 2))
+    for got, want in zip(linalg.lstsq(a, b, numpy_resid=True), np.linalg.lstsq(a, b, rcond=None), strict=True):
+        check(got, want)
+
+
 def test_tensors():
     a = RNG.standard_normal((2, 3, 6))
     check(linalg.tensorinv(a), np.linalg.tensorinv(a))

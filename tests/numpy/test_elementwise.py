@@ -3,6 +3,7 @@
 import json
 import operator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -121,6 +122,18 @@ def test_integers_divided_by_zero_are_zero(dtype):
         np.testing.assert_array_equal(run(lambda x: x // 0)(xnp.asarray(x)), 0)
     # A divisor known not to be 0 costs nothing.
     assert str(xt.make_jaxpr(lambda x: x // 2)(xnp.asarray(x))).count("select_n") <= 1
+
+
+class Scaled(NamedTuple):
+    values: Any
+
+    def __rmul__(self, other):
+        return Scaled(other * self.values)
+
+
+def test_named_tuples_have_operators_of_their_own():
+    for multiply in (operator.mul, xt.jit(operator.mul)):
+        np.testing.assert_array_equal(multiply(xnp.arange(2), Scaled(3)).values, [0, 3])
 
 
 def test_operands_that_are_no_arrays():

@@ -287,6 +287,8 @@ def test_slices_of_fixed_size() -> None:
     ("index", "error", "words"),
     [
         ([0, 1], TypeError, "arr\\[array\\(seq\\)\\]"),
+        ([[0, 1]], TypeError, "arr\\[tuple\\(seq\\)\\]"),
+        ([0, None], TypeError, "arr\\[tuple\\(seq\\)\\]"),
         (0.5, TypeError, "integer or boolean type, got indexer with type float"),
         (np.array([1.5]), TypeError, "float64"),
         ((0, 0, 0, 0), IndexError, "Too many indices: array is 3-dimensional, but 4 were indexed"),

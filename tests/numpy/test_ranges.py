@@ -95,6 +95,8 @@ def test_logspace_and_geomspace():
 
 
 def test_matrices():
+    with pytest.raises(OverflowError):
+        xnp.tri(3, k=2**33)
     for args in ((3,), (2, 3), (3, 2, 1), (3, 3, -1), (0, 2)):
         np.testing.assert_array_equal(np.asarray(xnp.eye(*args)), np.eye(*args))
         np.testing.assert_array_equal(np.asarray(xnp.tri(*args)), np.tri(*args))

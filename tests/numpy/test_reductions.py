@@ -103,6 +103,7 @@ def test_narrow_floats_are_summed_in_float32():
     assert float(jnp.sum(x)) == 4096 and float(jnp.mean(x)) == 1
     text = str(xt.make_jaxpr(jnp.mean)(x))
     assert "reduce_sum" in text and "f32[] = reduce_sum" in text
+    assert "f32" not in str(xt.make_jaxpr(lambda x: jnp.mean(x, dtype="bfloat16"))(x))  # asked for by name
 
 
 def test_initial_and_dtype():

@@ -73,6 +73,16 @@ def test_comparison(keys):
     assert np.asarray(keys != keys[::-1]).tolist() == [True] * 4
     with pytest.raises(TypeError, match="does not accept dtypes key<fry>"):
         keys == random.PRNGKey(0)  # noqa: B015
+    for same in (lambda k: k == keys[1], lambda k: xt.numpy.equal(keys[1], k), lambda k: ~(k != keys[1])):
+        assert [np.asarray(f(keys)).tolist() for f in (same, xt.jit(same), xt.vmap(same))] == [
+            [False, True, False, False]
+        ] * 3
+
+
+def test_keys_stay_keys_on_the_host_and_as_clones(keys):
+    np.testing.assert_array_equal(words(xt.device_get({"keys": keys})["keys"]), words(keys))
+    for clone in (random.clone, xt.jit(random.clone), xt.vmap(random.clone)):
+        np.testing.assert_array_equal(words(clone(keys)), words(keys))
 
 
 def test_copies_pickles_and_moves(keys):
@@ -171,7 +181,15 @@ REFUSED = [
     (lambda k: hash(k), TypeError, "unhashable"),
     (lambda k: len(k), TypeError, "unsized"),
     (lambda k: iter(k), TypeError, "0-d"),
-    (lambda k: k + 1, TypeError, "unsupported operand"),
+    (lambda k: k + 1, TypeError, "add does not accept dtypes key<fry>, int32"),
+    (lambda k: 1 << k, TypeError, "left_shift does not accept dtypes int32, key<fry>"),
+    (lambda k: xt.jit(lambda k: k * 2)(k), TypeError, "multiply does not accept dtypes key<fry>, int32"),
+    (lambda k: k + k, TypeError, "add does not accept dtype key<fry>"),
+    (lambda k: k // k, TypeError, "floor_divide does not accept dtype key<fry>"),
+    (lambda k: k < k, TypeError, "lt does not accept dtype key<fry>"),
+    (lambda k: -k, TypeError, "neg does not accept dtype key<fry>"),
+    (lambda k: xt.grad(lambda k: 1.0)(k), TypeError, "grad requires real- or complex-valued inputs.*key<fry>"),
+    (lambda k: random.key(0, impl="rbg", dtype=k.dtype), ValueError, "Cannot specify both `impl` and `dtype`"),
 ]
 
 

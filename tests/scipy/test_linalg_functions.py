@@ -97,6 +97,12 @@ def test_rsf2csf():
     t, z = (np.asarray(x) for x in linalg.rsf2csf(*reference.schur(A)))
     np.testing.assert_allclose(z @ t @ z.conj().T, A, atol=1e-12)
     assert not np.tril(t, -1).any()
+    # Of other matrices it makes what SciPy does, which reads and writes the same elements.
+    for dtype in (float, complex):
+        for got, want in zip(
+            linalg.rsf2csf(A.astype(dtype), A.T), reference.rsf2csf(A.astype(dtype), A.T), strict=True
+        ):
+            np.testing.assert_allclose(got, want, atol=1e-12)
 
 
 @pytest.mark.parametrize("a", [A, C, A[:, :3], A[:3]], ids=["real", "complex", "tall", "wide"])
@@ -198,5 +204,7 @@ def test_functions_of_matrices_where_promotion_is_forbidden(dtype):
     with xt.numpy_dtype_promotion("strict"), xt.numpy_rank_promotion("raise"):
         root = np.asarray(xt.scipy.linalg.sqrtm(a))
         t, z = xt.scipy.linalg.rsf2csf(a, np.eye(3, dtype=dtype))
+        sine = xt.scipy.linalg.funm(a, xt.numpy.sin)
+    np.testing.assert_allclose(sine, reference.sinm(a), atol=1e-5)
     np.testing.assert_allclose(root @ root, a, atol=1e-5)
     np.testing.assert_allclose(np.asarray(z) @ np.asarray(t) @ np.asarray(z).conj().T, a, atol=1e-5)

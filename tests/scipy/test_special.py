@@ -70,6 +70,10 @@ def test_gradients(name, point, gradient):
 
 def test_second_derivative_and_broadcasting():
     assert float(xt.grad(xt.grad(special.xlogy, 1))(2.0, 3.0)) == pytest.approx(1 / 3)
+    assert float(xt.grad(xt.grad(special.xlogy, 1))(0.0, 3.0)) == pytest.approx(1 / 3)
+    assert float(xt.grad(xt.grad(special.xlog1py, 1))(0.0, 3.0)) == pytest.approx(1 / 4)
+    for f in ("xlogy", "xlog1py"):
+        assert np.isnan(reference.__dict__[f](0.0, np.nan)) and np.isnan(getattr(special, f)(0.0, np.nan))
     x = np.float32([[1], [2]])
     np.testing.assert_allclose(special.xlogy(x, Y), reference.xlogy(x, Y))
     _, back = xt.vjp(special.xlogy, x, Y + 1)

@@ -81,7 +81,10 @@ def _check_input_dtype(name: str, x: Any, holomorphic: bool, allow_int: bool) ->
             "or pass a float (1.0 in place of 1)."
         )
     elif kind == "X" and not allow_int:
-        raise TypeError(f"{name} cannot handle inputs with dtype {dtype}: random keys have no derivative.")
+        raise TypeError(
+            f"{name} requires real- or complex-valued inputs, but got {dtype}: random keys have no derivative; "
+            "differentiate in another argument (argnums), or set allow_int to True for a gradient of float0."
+        )
 
 
 def _check_output_dtype(name: str, x: Any, holomorphic: bool) -> None:

@@ -43,7 +43,7 @@ SEARCHED: dict[str, tuple[str, ...]] = {
     "lax.convolution": ("lax",),
     "lax.eval_jaxpr": (),
     "lax.lax": ("compat.values", "lax"),
-    "lax.linalg": ("lax.linalg",),
+    "lax.linalg": ("lax.linalg", "lax.linalg.orthogonal"),
     "lax.parallel": ("compat.collectives", "lax"),
     "lax.slicing": ("lax",),
     "lax.utils": ("compat.types",),

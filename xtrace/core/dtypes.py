@@ -268,6 +268,8 @@ def iinfo(dtype: Any) -> Any:
 
 def itemsize_bits(dtype: Any) -> int:
     """Bits that one element of a dtype takes when packed: 4 for int4; 8 for bool."""
+    if dtype is None:
+        raise ValueError("itemsize_bits: dtype cannot be None")
     dtype = as_dtype(dtype)
     letter = kind(dtype)
     if letter in "iu":

@@ -14,7 +14,9 @@ from xtrace.transforms.batching import MappedAxis, move_axis
 from xtrace.transforms.zeros import UndefinedPrimal
 
 #: What the letters of `dtypes.kind` are called in messages.
-KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating", "c": "complex"}
+KIND_NAMES = {
+    "b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating", "c": "complex", "X": "random key",
+}  # fmt: skip
 
 #: What NumPy calls the operations that lax has other names for.
 NUMPY_NAMES = {

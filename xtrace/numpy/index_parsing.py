@@ -227,10 +227,10 @@ def _no_strings(idx: Any) -> TypeError:
 
 def _single(idx: Any) -> tuple[Any, ...]:
     if isinstance(idx, list):
-        whole = any([i is None or i is Ellipsis or isinstance(i, slice) for i in idx])
+        numbers = all([isinstance(i, (int, np.integer)) for i in idx])
         advice = (
             "`arr[tuple(seq)]` instead of `arr[seq]`, for one index per axis."
-            if whole
+            if not numbers
             else f"`arr[array(seq)]` instead of `arr[seq]`: here, x[numpy.array({idx!r})] to pick elements along the "
             "first axis, or x[tuple(...)] for one index per axis."
         )

@@ -9,7 +9,7 @@ import numpy as np
 from xtrace.core import dtypes
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
-from xtrace.lax import comparisons, reductions, selection, shapes, slicing
+from xtrace.lax import bitwise, comparisons, reductions, selection, shapes, slicing
 from xtrace.lax import elementwise as el
 from xtrace.lax import linalg as lax_linalg
 from xtrace.lax.linalg import matrices as mx
@@ -81,10 +81,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     Args:
       a: [..., m, n].
-      mode: "reduced": min(m, n) columns of Q; "complete": all m; "r": R alone.
+      mode: "reduced" (or "full", as in NumPy): min(m, n) columns of Q; "complete": all m; "r": R alone;
+        "raw": what LAPACK finds.
 
     Returns:
-      (Q, R), or R.
+      (Q, R), or R; "raw": (h, tau), Householder reflectors below R, transposed, and their factors.
 
     Raises:
       ValueError: there is no such mode.
@@ -93,9 +94,16 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     >>> xt.numpy.linalg.qr(np.ones((3, 2))).Q.shape
     (3, 2)
     """
-    if mode not in ("reduced", "complete", "full", "r"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'; the modes are 'reduced', 'complete' and 'r'")
-    q, r = lax_linalg.qr(_matrices("qr", a), full_matrices=mode in ("complete", "full"))
+    if mode not in ("reduced", "complete", "full", "r", "raw"):
+        modes = "'reduced', 'complete', 'r' and 'raw'"
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'; the modes are {modes}")
+    a = _matrices("qr", a)
+    if mode == "raw":
+        from xtrace.lax.linalg import orthogonal
+
+        packed, taus = orthogonal.geqrf(a)
+        return QRResult(mx.transposed(packed), taus)
+    q, r = lax_linalg.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -378,7 +386,6 @@ def red_like(x: Any, like: Any) -> Any:
     return shapes.convert_element_type(red.broadcast(x, shaped(like).shape), shaped(like).dtype)
 
 
-@composite(static_argnames=("numpy_resid",))
 def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
     """The x of least norm that minimises the norm of a x - b.
 
@@ -398,6 +405,15 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
     >>> xt.numpy.linalg.lstsq(np.array([[1.0], [1.0]]), np.array([1.0, 3.0]))[0].round(3).tolist()
     [2.0]
     """
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    m, n = np.shape(a)
+    if numpy_resid and (m <= n or int(rank) < n):
+        residuals = shapes.full((0,), 0, shaped(residuals).dtype)
+    return x, residuals, rank, s
+
+
+@composite
+def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     from xtrace import numpy as xnp
 
     a, b = promotion.promote("linalg.lstsq", (a, b), "inexact", ranks=False)
@@ -415,14 +431,12 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
         rcond = _eps(a) * max(m, n) if rcond is None else xnp.where(xnp.less(rcond, 0), _eps(a), rcond)
         u, s, vh = lax_linalg.svd(a, full_matrices=False)
         kept = comparisons.ge(s, red_like(xnp.multiply(rcond, s[0]), s))
+        kept = bitwise.bitwise_and(kept, comparisons.gt(s, shapes.full(shaped(s).shape, 0, shaped(s).dtype)))
         rank = xnp.sum(kept)
         safe = selection.select(kept, s, shapes.full(shaped(s).shape, 1, shaped(s).dtype))
         inverse = selection.select(kept, el.reciprocal(safe), shapes.full(shaped(s).shape, 0, shaped(s).dtype))
         inverse = shapes.convert_element_type(inverse, shaped(a).dtype)
         x = mx.matmul(mx.adjoint(vh), el.mul(mx.rows(inverse), mx.matmul(mx.adjoint(u), b)))
-    if numpy_resid and (m <= n or int(rank) < n):
-        residuals = xnp.empty(0)
-    else:
-        size = el.abs(el.sub(b, mx.matmul(a, x)))
-        residuals = reductions.reduce_sum(el.mul(size, size), (0,))
+    size = el.abs(el.sub(b, mx.matmul(a, x)))
+    residuals = reductions.reduce_sum(el.mul(size, size), (0,))
     return (shapes.squeeze(x, (1,)) if vector else x), residuals, rank, s

@@ -121,6 +121,12 @@ def _plan(name: str, described: list[Any], to: str, ranks: bool, beside: tuple[i
         (dtypes.canonicalize(dtypes.PYTHON_SCALARS[d]), d is not bool) if d in _PYTHON_TYPES else (d.dtype, d.weak_type)
         for d in described
     ]
+    given = {d for d, _ in typed}
+    if len(given) > 1 and any([isinstance(d, dtypes.ExtendedDtype) for d in given]):
+        listed = ", ".join([str(d) for d, _ in typed])
+        raise TypeError(
+            f"{name} does not accept dtypes {listed}: random keys are no numbers; random.key_data has theirs"
+        )
     dtype, weak = dtypes.promote(tuple(typed)) if len(typed) > 1 else typed[0]
     if to == "inexact":
         dtype = dtypes.canonicalize(dtypes.to_inexact(dtype))

@@ -9,11 +9,11 @@ import numpy as np
 
 from xtrace import lax
 from xtrace.core import composite, dtypes, errors, statics
-from xtrace.core.primitive import shaped
+from xtrace.core.primitive import check_int_range, shaped
 from xtrace.core.trace import Tracer
 from xtrace.lax import shapes
 from xtrace.numpy import elementwise as ew
-from xtrace.numpy.creation import array, asarray, constant, place, staged
+from xtrace.numpy.creation import array, asarray, generated, place, staged
 from xtrace.numpy.dtypes import canonical
 from xtrace.numpy.filling import sizes
 from xtrace.numpy.promotion import check_arraylike, promote
@@ -105,7 +105,7 @@ def _arange(size: int, start: Any, step: Any, dtype: Any) -> Any:
             host = scalar(step) * host
         if start is not None:
             host = scalar(start) + host
-    return constant(host)
+    return generated(host)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *, device: 
     shape = sizes((N, N if M is None else M), "eye")
     new = canonical(float if dtype is None else dtype, "eye")
     if isinstance(k, int) and not staged() and shape[0] * shape[1] <= 1 << 14:
-        return place(constant(np.eye(*shape, k=k, dtype=new)), device)
+        return place(generated(np.eye(*shape, k=k, dtype=new)), device)
     return place(_eye(_integer(k, "eye"), shape, new), device)
 
 
@@ -393,7 +393,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
 
 def _tri(shape: tuple[int, ...], k: Any, dtype: Any) -> Any:
     if isinstance(k, int) and not staged() and shape[0] * shape[1] <= 1 << 14:
-        return constant(np.tri(*shape, k=k, dtype=bool).astype(dtype))
+        check_int_range(k)
+        return generated(np.tri(*shape, k=k, dtype=bool).astype(dtype))
     return _tri_program(_integer(k, "tri"), shape, dtype)
 
 

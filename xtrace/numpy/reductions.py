@@ -548,12 +548,12 @@ def _masked_count(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> 
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Any:
-    """Arithmetic mean over axes, computed in at least float32.
+    """Arithmetic mean over axes, computed in at least float32 if no dtype is given.
 
     Args:
       a: array.
       axis: axis or tuple of axes to reduce; None: all.
-      dtype: dtype of the result; the default is that of `a`, and the default float for integers.
+      dtype: dtype of the computation and result; the default is that of `a`, and the default float for integers.
       out: not supported.
       keepdims: whether reduced axes stay, with size 1.
       where: boolean mask of elements to include.
@@ -569,8 +569,11 @@ def mean(
     check_mask("mean", where)
     a = operand("mean", a)
     aval = shaped(a)
-    result = dtypes.canonicalize(dtypes.to_inexact(aval.dtype)) if dtype is None else canonical(dtype, "mean")
-    used = computation_dtype(result)
+    if dtype is None:
+        result = dtypes.canonicalize(dtypes.to_inexact(aval.dtype))
+        used = computation_dtype(result)
+    else:
+        used = result = canonical(dtype, "mean")
     total = reduce(SUM, a, axis, used, None, keepdims, None, where)
     if where is None:
         count = el.scalar_like(total, _count(aval.shape, axis))

@@ -157,7 +157,9 @@ class Binary:
                 other = special.get(dtypes.kind(dtypes.of_value(x)[0]))
                 if other is not None:
                     return other.bind(x, y) if isinstance(other, Primitive) else other(x, y)
-            return primitive.bind(x, y)  # type: ignore[union-attr]
+            if primitive is None:
+                raise TypeError(f"{name} does not accept dtype {dtypes.of_value(x)[0]}")
+            return primitive.bind(x, y)
 
         self.general = general
         self.run: Callable[[Any, Any], Any] | None = None
@@ -329,10 +331,13 @@ class Binary:
         return path
 
 
+_CONTAINERS = (list, tuple, set, frozenset, dict)  # themselves: a named tuple may have operators of its own
+
+
 def refuse(symbol: str, x: Any, y: Any) -> Any:
     """Raise TypeError for Python's containers; NotImplemented for other types, which may have a method of their own."""
     for other in (x, y):
-        if isinstance(other, (list, tuple, set, frozenset, dict)):
+        if type(other) in _CONTAINERS:
             raise TypeError(
                 f"unsupported operand type(s) for {symbol}: {type(x).__name__!r} and {type(y).__name__!r}. "
                 "Convert it with numpy.asarray(...) first."

@@ -77,8 +77,9 @@ _legacy = config.legacy_prng_key.state
 def _object_to_raw(name: str) -> None:
     """Warn of a raw key, or refuse it, as the flag legacy_prng_key says."""
     message = (
-        f"Legacy uint32 key array used as input to {name}: jax_legacy_prng_key is set to {_legacy.value!r}. Make keys "
-        "with random.key(seed), turn raw ones into keys with random.wrap_key_data, or set jax_legacy_prng_key='allow'."
+        f"Legacy uint32 key array passed as key to jax.random function {name}: jax_legacy_prng_key is set to "
+        f"{_legacy.value!r}. Make keys with random.key(seed), turn raw ones into keys with random.wrap_key_data, or "
+        "set jax_legacy_prng_key='allow'."
     )
     if _legacy.value == "error":
         raise ValueError(message)

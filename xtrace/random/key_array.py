@@ -123,25 +123,6 @@ class PRNGKeyArray:
         self._base_array.block_until_ready()
         return self
 
-    # Comparison is that of all the words of a key.
-    def __eq__(self, other: Any) -> Any:
-        return _equal(self, other, "equal")
-
-    def __ne__(self, other: Any) -> Any:
-        return _equal(self, other, "not_equal")
-
-
-def _equal(x: PRNGKeyArray, y: Any, name: str) -> Any:
-    if getattr(y, "dtype", None) is not x.dtype:
-        other = getattr(getattr(y, "aval", None), "dtype", type(y).__name__)
-        raise TypeError(
-            f"{name} does not accept dtypes {x.dtype}, {other}: keys compare with keys of the same generator"
-        )
-    from xtrace import numpy as xnp
-
-    x, y = random_bits.random_unwrap(x), random_bits.random_unwrap(y)
-    return xnp.all(xnp.equal(x, y), axis=-1) if name == "equal" else xnp.any(xnp.not_equal(x, y), axis=-1)
-
 
 def logical_sharding(sharding: Any, aval: ShapedArray) -> Any:
     """The sharding of keys whose words have `sharding`: words lie together, so trailing dimensions drop out."""
@@ -166,6 +147,15 @@ _STRUCTURAL = (
     "diagonal", "compress",
 )  # fmt: skip
 
+# Keys of one generator compare as equal or not; all other operators say that they don't take keys.
+_OPERATORS = (
+    *(f"__{r}{name}__" for r in ("", "r") for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and", "or", "xor", "lshift",
+        "rshift",
+    )),
+    *(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert")),
+)  # fmt: skip
+
 
 def _borrow(name: str) -> Any:
     if name in ("at", "T", "mT"):
@@ -178,7 +168,7 @@ def _borrow(name: str) -> Any:
     return method
 
 
-for _name in _STRUCTURAL:
+for _name in (*_STRUCTURAL, *_OPERATORS):
     setattr(PRNGKeyArray, _name, _borrow(_name))
 
 

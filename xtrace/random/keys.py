@@ -57,7 +57,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """
     if dtype is not None:
         if impl is not None:
-            raise ValueError("key takes impl or dtype, not both")
+            raise ValueError("Cannot specify both `impl` and `dtype` arguments of random.key")
         impl = dtype
     return _seeded("key", seed, resolve_impl(impl))
 
@@ -177,7 +177,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     """
     if dtype is not None:
         if impl is not None:
-            raise ValueError("wrap_key_data takes impl or dtype, not both")
+            raise ValueError("Cannot specify both `impl` and `dtype` arguments of random.wrap_key_data")
         impl = dtype
     found = resolve_impl(impl)
     if _is_typed(key_bits_array):
@@ -249,8 +249,8 @@ def clone(key: Any) -> Any:
       >>> bool(xt.random.clone(key) == key)
       True
     """
-    words = words_of("clone", key) if current.trace is None else as_key("clone", key)
-    del words
+    if not isinstance(shaped(key).dtype, random_bits.KeyDtype):
+        as_key("clone", key)
     return key
 
 

@@ -35,7 +35,7 @@ def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Any, dtype: An
 
     mean, cov = [shapes.convert_element_type(x, dtype) for x in (mean, cov)]
     factor = _factor(cov, method, dtype)
-    return xnp.add(mean, xnp.einsum("...ij,...j->...i", factor, gaussian(key, shape, dtype)))
+    return xnp.add(xnp.broadcast_to(mean, shape), xnp.einsum("...ij,...j->...i", factor, gaussian(key, shape, dtype)))
 
 
 def multivariate_normal(

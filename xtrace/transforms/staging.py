@@ -214,7 +214,7 @@ class StagingTrace(Trace):
 
     def history(self, tracer: Any) -> list[str]:
         """How `tracer` came from the function's arguments, for error messages."""
-        lines = [f"  while tracing {self.origin()}"]
+        lines = [f"  while tracing the function {self.origin()}"]
         made_by = {v: e for e in self.eqns for v in e.outvars}
         eqn = made_by.get(tracer._var)
         for _ in range(4):

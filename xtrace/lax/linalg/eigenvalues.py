@@ -8,8 +8,8 @@ from typing import Any
 from xtrace.core import dtypes, statics
 from xtrace.core.avals import ShapedArray
 from xtrace.core.primitive import shaped
+from xtrace.lax import comparisons, creation, reductions, selection, shapes
 from xtrace.lax import elementwise as el
-from xtrace.lax import shapes
 from xtrace.lax.linalg import matrices as mx
 from xtrace.lax.linalg.lu_factors import solved
 
@@ -160,32 +160,46 @@ def eig(
     )
 
 
+def _vectors_tangent(w: Any, v: Any, inner: Any) -> Any:
+    """How right eigenvectors change with v^-1 dx v = `inner`: by v (F * inner), less what their scaling takes off.
+
+    Vectors have unit length and a real component of largest size: both stay so.
+    """
+    eye = mx.identity(shaped(v).shape, shaped(v).dtype)
+    gaps = el.sub(el.add(eye, mx.columns(w)), mx.rows(w))
+    dv = mx.matmul(v, el.mul(el.sub(el.reciprocal(gaps), eye), inner))
+    stretch = el.real(mx.diagonal(mx.matmul(mx.adjoint(v), dv)))
+    row = v.ndim - 2
+    largest = reductions.argmax(el.abs(v), row, dtypes.int32)
+    position = creation.broadcasted_iota(dtypes.int32, shaped(v).shape, row)
+    there = comparisons.eq(position, mx.columns(largest))
+    picked = selection.select(there, el.div(el.imag(dv), el.abs(v)), shapes.full(shaped(v).shape, 0, stretch.dtype))
+    turn = reductions.reduce_sum(picked, (row,))
+    sign = selection.select(there, el.sign(el.real(v)), shapes.full(shaped(v).shape, 0, stretch.dtype))
+    turn = el.mul(turn, reductions.reduce_sum(sign, (row,)))
+    return el.sub(dv, el.mul(v, mx.columns(el.complex(stretch, turn))))
+
+
 def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-    """dw = the diagonal of v^-1 dx v; eigenvectors of unit length change by v (F * v^-1 dx v), less their own part."""
+    """dw = the diagonal of v^-1 dx v, or of u^-1 dx^H u conjugated: u are right eigenvectors of x^H, of conj(w)."""
     (x,), (x_dot,) = primals, tangents
     left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
-    derivs = params["enable_eigvec_derivs"]
-    if (left or right) and not derivs:
+    if (left or right) and not params["enable_eigvec_derivs"]:
         raise NotImplementedError(
             "The derivatives of non-symmetric eigenvectors are only well-defined with a gauge: those of unit length. "
             "Only first-order derivatives of eigenvalues are supported unless enable_eigvec_derivs=True"
         )
-    if left:
-        raise NotImplementedError("eig: left eigenvectors have no derivative; pass compute_left_eigenvectors=False")
-    w, v = eig_p.bind(x, **{**params, "compute_right_eigenvectors": True})
-    dtype = shaped(w).dtype
-    change = mx.matmul(shapes.convert_element_type(x_dot, dtype), v)
-    inner = solved(v, change)
-    dw = mx.diagonal(inner)
-    if not right:
-        return (w,), (dw,)
-    eye = mx.identity(shaped(v).shape, dtype)
-    gaps = el.sub(el.add(eye, mx.columns(w)), mx.rows(w))
-    dv = mx.matmul(v, el.mul(el.sub(el.reciprocal(gaps), eye), inner))
-    # Vectors keep their length: the part along themselves is taken off.
-    along = mx.diagonal(mx.matmul(mx.adjoint(v), dv))
-    dv = el.sub(dv, el.mul(v, mx.columns(shapes.convert_element_type(el.real(along), dtype))))
-    return (w, v), (dw, dv)
+    w, *vectors = eig_p.bind(x, **{**params, "compute_right_eigenvectors": right or not left})
+    x_dot = shapes.convert_element_type(x_dot, shaped(w).dtype)
+    dw: Any = None
+    changes = []
+    for v, of_adjoint in zip(vectors, (True, False) if left else (False,), strict=False):
+        inner = solved(v, mx.matmul(mx.adjoint(x_dot) if of_adjoint else x_dot, v))
+        dw = mx.diagonal(inner)
+        if left or right:
+            changes.append(_vectors_tangent(el.conj(w) if of_adjoint else w, v, inner))
+        dw = el.conj(dw) if of_adjoint else dw
+    return (w, *vectors[: left + right]), (dw, *changes)
 
 
 eig_p.jvp = _eig_jvp

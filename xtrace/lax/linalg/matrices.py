@@ -14,10 +14,20 @@ from xtrace.lax.precision import Precision
 from xtrace.lax.rules import check_dtype
 from xtrace.transforms.batching import MappedAxis, move_axis
 
+#: Dtypes that matrices are decomposed in: those of LAPACK's routines.
+ROUTINES = ("float32", "float64", "complex64", "complex128")
 
-def check_matrices(name: str, aval: ShapedArray, square: bool = False, operand: str = "operand") -> None:
-    """Raise unless `aval` is of (square) matrices of an inexact dtype."""
+
+def check_matrices(
+    name: str, aval: ShapedArray, square: bool = False, operand: str = "operand", any_width: bool = False
+) -> None:
+    """Raise unless `aval` is of (square) matrices of an inexact dtype, one that has routines if not `any_width`."""
     check_dtype(name, aval, "fc", operand)
+    if not any_width and aval.dtype.name not in ROUTINES:
+        raise TypeError(
+            f"{name} does not accept dtype {aval.dtype} for its {operand}: there are routines for "
+            f"{', '.join(ROUTINES)}; cast it with .astype('float32')"
+        )
     if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
         wanted = "square matrices: shape [..., n, n]" if square else "matrices: shape [..., m, n]"
         raise ValueError(f"{name}: the {operand} must be {wanted}; got shape {aval.shape}")

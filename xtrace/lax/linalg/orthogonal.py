@@ -78,6 +78,34 @@ def _qr_jvp(primals: Any, tangents: Any, *, pivoting: bool, full_matrices: bool,
 qr_p.jvp = _qr_jvp
 
 
+def _geqrf_aval(x: ShapedArray) -> list[ShapedArray]:
+    mx.check_matrices("geqrf", x)
+    *batch, m, n = x.shape
+    return [x.strong(), x.strong().update(shape=(*batch, min(m, n)))]
+
+
+geqrf_p = mx.decomposition("geqrf", _geqrf_aval)
+
+
+def geqrf(a: Any) -> tuple[Any, Any]:
+    """QR decomposition as LAPACK stores it: R, and the Householder reflectors whose product is Q.
+
+    Args:
+      a: [..., m, n].
+
+    Returns:
+      (packed, taus): [..., m, n], R in the upper triangle and below it the reflectors without their leading ones, as
+      `householder_product` takes them; [..., min(m, n)], their factors.
+
+    >>> import numpy as np, xtrace as xt
+    >>> packed, taus = xt.lax.linalg.orthogonal.geqrf(np.array([[3.0, 1.0], [4.0, 2.0]], np.float32))
+    >>> abs(packed[0, 0]).round().tolist(), taus.shape
+    (5.0, (2,))
+    """
+    packed, taus = geqrf_p.bind(a)
+    return packed, taus
+
+
 def _product_aval(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     mx.check_matrices("householder_product", a, operand="matrix a")
     if a.dtype != taus.dtype or a.shape[:-2] != taus.shape[:-1] or a.shape[-1] < taus.shape[-1]:

@@ -16,8 +16,8 @@ from xtrace.transforms.zeros import Zero, zero_tangent
 
 
 def _aval(a: ShapedArray, b: ShapedArray, *, left_side: bool, conjugate_a: bool, **params: Any) -> ShapedArray:
-    mx.check_matrices("triangular_solve", a, square=True, operand="matrix a")
-    mx.check_matrices("triangular_solve", b, operand="right-hand side b")
+    mx.check_matrices("triangular_solve", a, square=True, operand="matrix a", any_width=True)
+    mx.check_matrices("triangular_solve", b, operand="right-hand side b", any_width=True)
     if a.dtype != b.dtype:
         raise TypeError(
             f"triangular_solve requires arguments to have the same dtypes, got {a.dtype}, {b.dtype}. "

@@ -238,22 +238,25 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
     n = shaped(t).shape[-1]
     eps = float(dtypes.finfo(shaped(t).dtype).eps)
 
+    position = xnp.arange(n)
+
     def rotate(i: Any, pair: Any) -> Any:
         t, z = pair
         m = n - i
         block = lax.dynamic_slice(t, (m - 1, m - 1), (2, 2))
-        (a, b), (c, d) = block
-        # One of the block's two eigenvalues, less d.
-        half = (a - d) / 2
-        mu = half + xnp.sqrt(half * half + b * c)
+        c, d = block[1]
+        mu = lax_linalg.eig(block, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0][0] - d
         r = xnp.sqrt(xnp.abs(mu) ** 2 + xnp.abs(c) ** 2)
-        whole = xnp.abs(c) <= eps * (xnp.abs(a) + xnp.abs(d))  # there is no block
+        whole = xnp.abs(c) <= eps * (xnp.abs(block[0, 0]) + xnp.abs(d))  # there is no block
         safe = xnp.where(whole, 1, r)
         cosine, sine = xnp.where(whole, 1, mu / safe.astype(mu.dtype)), xnp.where(whole, 0, c / safe.astype(c.dtype))
         turn = xnp.stack([xnp.stack([xnp.conj(cosine), sine]), xnp.stack([-sine, cosine])])
-        rows = mx.matmul(turn, lax.dynamic_slice_in_dim(t, m - 1, 2, axis=0))
+        # What lies to the left of the block and below it is zero, and no concern of the rotation if it isn't.
+        rows = lax.dynamic_slice_in_dim(t, m - 1, 2, axis=0)
+        rows = xnp.where((position >= m - 1)[None, :], mx.matmul(turn, rows), rows)
         t = lax.dynamic_update_slice_in_dim(t, rows, m - 1, axis=0)
-        columns = mx.matmul(lax.dynamic_slice_in_dim(t, m - 1, 2, axis=1), mx.adjoint(turn))
+        columns = lax.dynamic_slice_in_dim(t, m - 1, 2, axis=1)
+        columns = xnp.where((position <= m)[:, None], mx.matmul(columns, mx.adjoint(turn)), columns)
         t = lax.dynamic_update_slice_in_dim(t, columns, m - 1, axis=1)
         zero = xnp.zeros((1, 1), shaped(t).dtype)
         t = lax.dynamic_update_slice(t, zero, (m, m - 1))
@@ -279,7 +282,9 @@ def _function_of_triangular(t: Any, values: Any) -> tuple[Any, Any]:
         above = xnp.where(row[:, None] < j, _column(t, j), 0)
         right = mx.matmul(f, above) - above * values[j]
         gaps = eigenvalues - eigenvalues[j]
-        system = xnp.where(xnp.maximum(row[:, None], row) < j, strict, 0) + eye * mx.columns(_nonzero(gaps, -1))
+        system = xnp.where(xnp.maximum(row[:, None], row[None, :]) < j, strict, 0) + eye * mx.columns(
+            _nonzero(gaps, -1)
+        )
         new = lax_linalg.triangular_solve(system, right, left_side=True)
         least = xnp.minimum(least, xnp.min(xnp.where(row < j, xnp.abs(gaps), np.inf)))
         return lax.dynamic_update_slice_in_dim(f, _column(f, j) + new, j, axis=1), least

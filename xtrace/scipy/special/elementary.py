@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xtrace.core.composite import composite
-from xtrace.lax import bessel, comparisons, incomplete_beta, incomplete_gamma, selection
+from xtrace.lax import bessel, bitwise, comparisons, incomplete_beta, incomplete_gamma, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import special as lax_special
 from xtrace.nn import normalization
@@ -49,17 +49,26 @@ def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
     return normalization.log_softmax(x, axis)
 
 
-def _zero_where_zero(x: Any, product: Any) -> Any:
-    """`product`, 0 where its factor `x` is."""
-    return selection.select(comparisons.eq(x, full_like(x, 0)), full_like(x, 0), product)
+def _zero_where_zero(x: Any, y: Any, product: Any) -> Any:
+    """`product`, 0 where its factor `x` is and `y` isn't NaN."""
+    zero = full_like(x, 0)
+    nothing = bitwise.bitwise_and(comparisons.eq(x, zero), comparisons.eq(y, y))
+    return selection.select(nothing, zero, product)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y, 0 where both are 0."""
+    zero = full_like(x, 0)
+    both = bitwise.bitwise_and(comparisons.eq(x, zero), comparisons.eq(y, zero))
+    return el.div(x, selection.select(both, full_like(y, 1), y))
 
 
 @with_derivatives(
     lambda t, x, y: el.mul(t, el.log(y)),
-    lambda t, x, y: el.mul(t, _zero_where_zero(x, el.div(x, y))),
+    lambda t, x, y: el.mul(t, _quotient(x, y)),
 )
 def _xlogy(x: Any, y: Any) -> Any:
-    return _zero_where_zero(x, el.mul(x, el.log(y)))
+    return _zero_where_zero(x, y, el.mul(x, el.log(y)))
 
 
 @composite
@@ -81,10 +90,10 @@ def xlogy(x: Any, y: Any) -> Any:
 
 @with_derivatives(
     lambda t, x, y: el.mul(t, el.log1p(y)),
-    lambda t, x, y: el.mul(t, _zero_where_zero(x, el.div(x, el.add(y, full_like(y, 1))))),
+    lambda t, x, y: el.mul(t, _quotient(x, el.add(y, full_like(y, 1)))),
 )
 def _xlog1py(x: Any, y: Any) -> Any:
-    return _zero_where_zero(x, el.mul(x, el.log1p(y)))
+    return _zero_where_zero(x, y, el.mul(x, el.log1p(y)))
 
 
 @composite
