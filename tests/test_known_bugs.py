@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -516,6 +517,59 @@ def _():
     return xnp.floor_divide(5.0, 0.0)
 
 
+@case("logsumexp with a weight of 0", -1000.0)
+def _():
+    return xt.scipy.special.logsumexp(xnp.array([-1000.0, -2.0]), b=xnp.array([1.0, 0.0]))
+
+
+@case("quantiles of the exponential distribution scale", 1.5 + np.log(2) * np.array([0.5, 2.0, 10.0]))
+def _():
+    return [xt.scipy.stats.expon.ppf(0.5, loc=1.5, scale=s) for s in (0.5, 2.0, 10.0)]
+
+
+@case("the logistic density far from 0 doesn't overflow", [-100.0, -100.0])
+def _():
+    return xt.scipy.stats.logistic.logpdf(np.array([-100.0, 100.0], np.float32))
+
+
+SPECTRUM = np.array([[1, 2], [3, 4]], np.complex64)
+
+
+@case("irfftn of a spectrum that isn't that of real numbers", np.fft.irfftn(SPECTRUM, s=(5, 1), axes=(0, 1)))
+def _():
+    return xnp.fft.irfftn(SPECTRUM, s=(5, 1), axes=(0, 1))
+
+
+# Contested: IEEE 754 wants False and True, but XLA takes subnormal numbers for 0 on CPUs, by intent.
+@case("a subnormal number is kept, and compared as 0", [1, True, False])
+def _():
+    x = xnp.asarray(1e-45, xnp.float32)
+    return [float(x) / 2.0**-149, bool(x == 0), bool(x > 0)]
+
+
+@case("positions in a shape of more elements than int32 counts", [0, 0])
+def _():
+    return [int(i) for i in xnp.unravel_index(0, (201_996, 201_996))]
+
+
+# -- matrices ----------------------------------------------------------------------------------------------------
+
+
+@case("powers of a matrix of booleans", [[True, True], [False, True]])
+def _():
+    return xnp.linalg.matrix_power(xnp.array([[True, True], [False, True]]), 2)
+
+
+@case("eigenvalues of an infinite matrix are NaN", [True])
+def _():
+    return np.isnan(xnp.linalg.eigvals(xnp.array([[xnp.inf]])))
+
+
+@case("LU factors of a matrix of zeros", np.zeros((2, 2)))
+def _():
+    return xt.scipy.linalg.lu(xnp.zeros((2, 2)))[2]
+
+
 # -- jit, vmap and static arguments ------------------------------------------------------------------------------
 
 
@@ -691,6 +745,13 @@ def _():
     return bool((x == np.iinfo(x.dtype).max).any())
 
 
+@case("logarithms of gamma numbers of shape 0 are never NaN", 0)
+def _():
+    drawn = xt.random.loggamma(xt.random.key(0), 0.0, (4096,), dtype="float32")
+    key = xt.random.wrap_key_data(xnp.array([3200590325, 713258242], xnp.uint32))
+    return np.isnan(drawn).sum() + np.isnan(xt.random.loggamma(key, 0.0, dtype="float32"))
+
+
 # -- donation ----------------------------------------------------------------------------------------------------
 
 
@@ -720,3 +781,22 @@ def test_known_bug(function, expected, exact, rtol, x64):
             got = np.asarray(got)
             assert got.shape == np.shape(expected)
             np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-6)
+
+
+REPORTS = [
+    line.split("\t")
+    for line in (Path(__file__).parent / "data" / "known_bugs.txt").read_text().splitlines()
+    if not line.startswith("#")
+]
+
+
+def test_every_report_has_its_test():
+    # The areas of the language, its transformations and the array library.
+    areas = """
+        complex-grad control-flow custom-derivatives donation dtype empty errors grad indexing int-overflow
+        jit-semantics jnp linalg prng pytrees sorting static-args transform vmap
+    """.split()
+    assert sorted({area for _, area, _ in REPORTS}) == areas
+    assert len({report for report, _, _ in REPORTS}) == len(REPORTS) == 93
+    nodes = {f"tests/test_known_bugs.py::test_known_bug[{parameters.id}]" for parameters in CASES}
+    assert {node for _, _, node in REPORTS} == nodes
