@@ -257,9 +257,9 @@ class Body:
         """`value` of type `aval` (a scalar, or of equal rank with sizes of 1) as an array of the shape of `to`."""
         if aval.shape == to.shape:
             return value
-        dims = range(aval.ndim) if aval.ndim else ()
+        dims: tuple[int, ...] = tuple(range(aval.ndim))
         if aval.extended:
-            dims = with_trailing(tuple(dims), to.ndim, trailing(aval))
+            dims = with_trailing(dims, to.ndim, trailing(aval))
         target = self.mlir.tensor_type(to.shape, aval.dtype)
         return self.op(
             "stablehlo.broadcast_in_dim", target, [value], {"broadcast_dimensions": self.mlir.i64_array(dims)}

@@ -783,11 +783,8 @@ def test_known_bug(function, expected, exact, rtol, x64):
             np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-6)
 
 
-REPORTS = [
-    line.split("\t")
-    for line in (Path(__file__).parent / "data" / "known_bugs.txt").read_text().splitlines()
-    if not line.startswith("#")
-]
+LINES = (Path(__file__).parent / "data" / "known_bugs.txt").read_text().splitlines()
+REPORTS = [line.split("\t") for line in LINES if not line.startswith("#")]
 
 
 def test_every_report_has_its_test():
