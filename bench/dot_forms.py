@@ -195,14 +195,16 @@ def main() -> None:
     )
     parser.add_argument("group", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
     parser.add_argument("--dtype", action="append", help="float32 by default; repeat for more")
-    parser.add_argument("--form", action="append", help="dot, outer, sum, matrices, by rows, chosen; all by default")
+    parser.add_argument(
+        "--form", action="append", help="dot, outer, sum, matrices, columns, by rows, chosen; all by default"
+    )
     parser.add_argument("--rounds", type=int, default=7, help="turns that each form takes (default: 7)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the seconds as JSON too")
     args = parser.parse_args()
     import xtrace as xt
 
     xt.config.update("jax_enable_x64", True)
-    forms = args.form or ["dot", "outer", "sum", "matrices", "by rows", "chosen"]
+    forms = args.form or ["dot", "outer", "sum", "matrices", "columns", "by rows", "chosen"]
     record = []
     print(f"{'product':38} {'dtype':9} " + "  ".join(f"{form:>10} run, compile" for form in forms))
     for group in args.group or GROUPS:

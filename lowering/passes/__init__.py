@@ -29,6 +29,7 @@ TABLE = (
     Pass("common_subexpressions", "what is computed twice is computed once", _EVERYWHERE),
     Pass("padded_sums", "sums of arrays that are zero but for a part each become concatenations", _EVERYWHERE),
     Pass("reroll", "steps that were written out one after the other become loops again", ()),
+    Pass("transposed_products", "operands of products that are only read transposed are exchanged", ("cpu",)),
     Pass("constants", "numbers that differ between blocks that are alike are kept out of their kernels", ("cpu",)),
     Pass("stacked_slices", "slices of one array begin at places that are kept out of their kernels", ("cpu",)),
     Pass("fusion_barriers", "values that fusion would compute again in many kernels are computed once", ("cpu",)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from xtrace.core import dtypes
 from xtrace.core.avals import ShapedArray
-from xtrace.core.jaxpr import Jaxpr, JaxprEqn, liveness, primitive_counts
+from xtrace.core.jaxpr import Jaxpr, JaxprEqn, Literal, liveness, primitive_counts
 
 #: Primitive -> the parameters that hold programs as the user wrote them. The operators of reductions and windows are
 #: not among them: compilers recognise those by their form.
@@ -69,6 +69,16 @@ def count_of(jaxpr: Jaxpr, names: Container[str]) -> int:
     return sum([n for p, n in primitive_counts(jaxpr).items() if p.name in names])
 
 
+def count_reads(jaxpr: Jaxpr) -> dict[Any, int]:
+    """How often each variable is read, by equations and as a result."""
+    reads: dict[Any, int] = {}
+    for vs in [*[e.invars for e in jaxpr.eqns], jaxpr.outvars]:
+        for v in vs:
+            if type(v) is not Literal:
+                reads[v] = reads.get(v, 0) + 1
+    return reads
+
+
 def with_eqns(jaxpr: Jaxpr, eqns: list[JaxprEqn], outvars: Any = None) -> Jaxpr:
     """The jaxpr with other equations (and outputs), its inputs as they are."""
     return Jaxpr(
@@ -104,6 +114,7 @@ __all__ = [
     "any_held",
     "changed_eqns",
     "count_of",
+    "count_reads",
     "rewritten",
     "with_eqns",
     "with_live_eqns",

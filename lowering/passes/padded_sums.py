@@ -53,7 +53,7 @@ def _concatenated(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
             if type(a) is Literal or type(b) is Literal or a not in sums or b not in sums:
                 continue
             if uses is None:
-                uses = _count_uses(jaxpr)
+                uses = bodies.count_reads(jaxpr)
             if uses[a] == uses[b] == 1 and sums[a][0].axis == sums[b][0].axis:
                 inner.update((a, b))
                 longer, shorter = (a, b) if len(sums[a]) >= len(sums[b]) else (b, a)
@@ -85,18 +85,6 @@ def _concatenated(jaxpr: Jaxpr, notes: list[Note] | None) -> Jaxpr:
 
 def _body(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.memo("padded sums", lambda: _concatenated(jaxpr, None))
-
-
-def _count_uses(jaxpr: Jaxpr) -> dict[Any, int]:
-    uses: dict[Any, int] = {}
-    for eqn in jaxpr.eqns:
-        for v in eqn.invars:
-            if type(v) is not Literal:
-                uses[v] = uses.get(v, 0) + 1
-    for v in jaxpr.outvars:
-        if type(v) is not Literal:
-            uses[v] = uses.get(v, 0) + 1
-    return uses
 
 
 def _part_of(eqn: JaxprEqn) -> _Part | None:

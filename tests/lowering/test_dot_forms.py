@@ -8,6 +8,7 @@ import pytest
 import xtrace as xt
 from xtrace.core.avals import ShapedArray
 from xtrace.lowering.rules import dot_forms
+from xtrace.runtime import jaxlib_api
 
 CASES = {
     "outer": ("m,n->mn", (3, 5), (((), ()), ((), ()))),
@@ -25,6 +26,8 @@ CASES = {
     "matrices": ("mk,kn->mn", (5, 9, 4), (((1,), (0,)), ((), ()))),
     "transposed": ("km,nk->mn", (9, 5, 4), (((0,), (1,)), ((), ()))),
     "tiny batched": ("bmk,bkn->bmn", (32, 2, 3, 2), (((2,), (1,)), ((0,), (0,)))),
+    "heads": ("abmk,abkn->abmn", (2, 3, 4, 5, 6), (((3,), (2,)), ((0, 1), (0, 1)))),
+    "heads, right transposed": ("abmk,abnk->abmn", (2, 3, 4, 5, 6), (((3,), (3,)), ((0, 1), (0, 1)))),
     "batched, transposed": ("kbm,nkb->bmn", (4, 3, 5, 6), (((0,), (1,)), ((1,), (2,)))),
     "two contracted": ("btd,bte->de", (2, 8, 5, 6), (((0, 1), (0, 1)), ((), ()))),
     "two contracted, crossed": ("btd,tbe->de", (2, 8, 5, 6), (((0, 1), (1, 0)), ((), ()))),
@@ -36,6 +39,7 @@ CASES = {
     "empty result": ("m,n->mn", (0, 5), (((), ()), ((), ()))),
     "two empty sums": ("abm,abn->mn", (0, 2, 3, 4), (((0, 1), (0, 1)), ((), ()))),
 }
+_HEADS = (((3,), (3,)), ((0, 1), (0, 1)))
 DTYPES = ["float32", "bfloat16", "float16", "float64", "complex64", "complex128", "int32", "int8", "uint8"]
 #: Spacing of the numbers in which each dtype's sums are returned.
 TOLERANCE = {"bfloat16": 2**-7, "float16": 2**-9, "float64": 1e-14, "complex128": 1e-14}
@@ -88,8 +92,11 @@ def test_values(dtype):
     check_all(dtype)
 
 
-@pytest.mark.parametrize("form", ["dot", *dot_forms.FORMS])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64", "int8"])
+_FORMS_IN = {form: ("float32", "bfloat16", "complex64", "int8") for form in ("dot", "outer", "sum", "matrices")}
+_FORMS_IN["columns"] = ("float32",)  # chosen in no other
+
+
+@pytest.mark.parametrize("form, dtype", [(form, dtype) for form, dtypes in _FORMS_IN.items() for dtype in dtypes])
 def test_values_of_every_form(form, dtype):
     with dot_forms.forced(form):
         check_all(dtype)
@@ -176,9 +183,15 @@ def test_other_platforms_keep_the_dot():
         ((2, 32, 512), (2, 32, 512), (((0, 1), (0, 1)), ((), ())), "dot"),
         ((64, 64), (64, 64), (((0,), (1,)), ((), ())), "dot"),
         ((4, 64), (64,), (((1,), (0,)), ((), ())), "dot"),
+        ((2, 4, 32, 16), (2, 4, 32, 16), _HEADS, "columns"),
+        ((2, 8, 32, 32), (2, 8, 32, 32), _HEADS, "dot"),
+        ((2, 4, 16, 16), (2, 4, 16, 16), _HEADS, "dot"),
+        ((2, 4, 64, 64), (2, 4, 64, 64), _HEADS, "dot"),
+        ((2, 4, 1, 512), (2, 4, 512, 512), _HEADS, "dot"),
     ],
 )
-def test_choice(left, right, numbers, form):
+def test_choice(left, right, numbers, form, monkeypatch):
+    monkeypatch.setattr(jaxlib_api, "DIVIDES_SMALL_PRODUCTS", True)
     x, y = (ShapedArray(shape, xt.numpy.dtype("float32")) for shape in (left, right))
     out = xt.eval_shape(lambda x, y: xt.lax.dot_general(x, y, numbers), x, y)
     product = dot_forms.product_of(x, y, ShapedArray(out.shape, out.dtype), numbers)
