@@ -97,3 +97,12 @@ def test_inside_programs(x):
 def test_refused(x, call, error, message):
     with pytest.raises(error, match=message):
         call(x)
+
+
+def test_saved_programs_keep_the_layouts_of_arguments(x, tmp_path):
+    columns = Format(COLUMNS, x.sharding)
+    compiled = xt.jit(lambda x: x + x[::-1], in_shardings=columns).lower(x).compile()
+    compiled.save(tmp_path / "program")
+    loaded = xt.stages.Compiled.load(tmp_path / "program")
+    for argument in (VALUES, x, xt.device_put(x, columns)):
+        np.testing.assert_array_equal(loaded(argument), VALUES + VALUES[::-1])

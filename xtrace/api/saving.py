@@ -51,6 +51,7 @@ def to_bytes(compiled: Compiled) -> bytes:
         "out_avals": [tree_format.aval_to_json(a) for a in program.out_avals],
         "kept": list(program.kept),
         "donated": list(program.donated),
+        "has_layouts": program.has_layouts,
         "committed": placement.committed,
         "devices": len(placement.devices),
         "mesh": _mesh(placement),
@@ -156,6 +157,7 @@ class LoadedCompiled(Compiled):
             out_avals=[tree_format.aval_from_json(a) for a in header["out_avals"]],
             kept=header["kept"],
             donated=header["donated"],
+            has_layouts=header["has_layouts"],
             const_args=[
                 np.frombuffer(payloads[f"constant {i}"], dtype=_dtype(dtype)).reshape(shape)
                 for i, (dtype, shape) in enumerate(header["constants"])

@@ -460,7 +460,7 @@ default_device = _define(
 passes = _define(
     "passes",
     "default",
-    "passes that programs go through when lowered: names, 'default', 'all', 'none', +NAME for one more, -NAME without",
+    "passes that programs go through: names, 'default', 'all', 'none', +NAME for one more, -NAME for one less",
     in_jit_key=True,
     in_trace_context=False,  # it takes effect after tracing
 )
