@@ -106,6 +106,17 @@ class Bad:
         self.params = params
 
 
+def find(root: Any, path: str) -> Any:
+    """What is called `path` in the module `root`; modules that aren't loaded are."""
+    found = root
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            found = importlib.import_module(f"{found.__name__}.{part}")
+    return found
+
+
 @dataclasses.dataclass
 class Op:
     """One public operation.
@@ -121,6 +132,9 @@ class Op:
     python_scalars: whether results for Python scalars in place of rank-0 operands are compared with JAX's too.
     skip: check -> the reason why it doesn't apply.
     aliases: other public names of the same object.
+    superset: whether operands are taken that JAX refuses.
+    family: the module it stands in.
+    sampled: whether a default run tries it only if the seed chooses it: see `entries_for`.
     """
 
     name: str
@@ -134,7 +148,9 @@ class Op:
     python_scalars: bool = True
     skip: dict[str, str] = dataclasses.field(default_factory=dict)
     aliases: Sequence[str] = ()
+    superset: bool = False
     family: str = ""
+    sampled: bool = False
 
     def __post_init__(self) -> None:
         unknown = set(self.skip) - set(CHECKS)
@@ -148,13 +164,7 @@ class Op:
         """The function, in `root` (the module xtrace or jax)."""
         if self.function is not None:
             return self.function(root)
-        found = root
-        for part in self.name.split("."):
-            try:
-                found = getattr(found, part)
-            except AttributeError:
-                found = importlib.import_module(f"{found.__name__}.{part}")
-        return found
+        return find(root, self.name)
 
     def all_samples(self, seed: int = 0) -> list[Sample]:
         return list(self.samples(Draw(zlib.crc32(f"{self.name}:{seed}".encode()))))
@@ -236,18 +246,33 @@ _NOT_FAMILIES = ("catalogue", "checks", "exemptions", "record", "conftest", "__i
 
 @functools.cache
 def catalogue() -> tuple[Op, ...]:
-    """Every entry of every family: the modules beside this one that have OPS."""
+    """Every entry of every family: the modules beside this one that have OPS. Those with SAMPLED are big or dear."""
     found: list[Op] = []
     for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
         if path.stem not in _NOT_FAMILIES and not path.stem.startswith("test_"):
-            for op in importlib.import_module(f"tests.catalogue.{path.stem}").OPS:
-                op.family = path.stem
+            module = importlib.import_module(f"tests.catalogue.{path.stem}")
+            for op in module.OPS:
+                op.family, op.sampled = path.stem, getattr(module, "SAMPLED", False)
                 found.append(op)
     names = [name for op in found for name in (op.name, *op.aliases)]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
         raise ValueError(f"catalogue entries with the same name: {sorted(twice)}")
     return tuple(found)
+
+
+#: How many entries of the sampled families a default run tries in each check.
+_SAMPLED_ENTRIES = 8
+
+
+def entries_for(check: str | None, seed: int, full: bool) -> list[Op]:
+    """The entries that a check runs over: all that don't skip it, but few of the sampled families unless `full`."""
+    fitting = [op for op in catalogue() if check not in op.skip]
+    few = [op for op in fitting if op.sampled]
+    if full or len(few) <= _SAMPLED_ENTRIES:
+        return fitting
+    chosen = {op.name for op in random.Random(f"{seed}:{check}").sample(few, _SAMPLED_ENTRIES)}
+    return [op for op in fitting if not op.sampled or op.name in chosen]
 
 
 def pick(seed: int, full: bool, op: Op, check: str, candidates: Sequence[Any], count: int) -> list[Any]:

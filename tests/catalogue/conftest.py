@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.catalogue.catalogue import catalogue
+from tests.catalogue.catalogue import entries_for
 
 
 def pytest_generate_tests(metafunc):
     if "op" in metafunc.fixturenames:
-        check = getattr(metafunc.function, "check", None)
-        ops = [op for op in catalogue() if check not in op.skip]
+        check, option = getattr(metafunc.function, "check", None), metafunc.config.option
+        named = option.keyword or any("[" in argument for argument in metafunc.config.args)
+        ops = entries_for(check, int(option.seed), bool(option.full or named))
         metafunc.parametrize("op", ops, ids=[op.name for op in ops])

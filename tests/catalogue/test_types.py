@@ -27,7 +27,8 @@ def test_types(op: Op):
             assert label in recorded, f"{op.name}({label}) is new: record the family {op.family} again"
             # An error is shown as it is where JAX gave a result.
             got = result_types(xt, op, sample, catch="error" in "".join(recorded[label]))
-            if got != recorded[label]:
+            more = op.superset and "error" in recorded[label][0] and "error" not in got[0]
+            if got != recorded[label] and not more:
                 wrong.append(f"{op.name}({label}) gives {', '.join(got)}; JAX gives {', '.join(recorded[label])}")
     assert not wrong, "\n".join(wrong)
 

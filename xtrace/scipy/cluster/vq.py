@@ -24,6 +24,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Raises:
       ValueError: ranks that differ or are above 2.
+      TypeError: numbers of features that differ.
 
     >>> import numpy as np, xtrace as xt
     >>> xt.scipy.cluster.vq.vq(np.array([[0.0], [9.0]]), np.array([[1.0], [8.0]]))[0].tolist()
@@ -37,5 +38,8 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
         raise ValueError(f"ndim different than 1 or 2 are not supported, got {ranks[0]}")
     if ranks[0] == 1:
         obs, code_book = obs[:, None], code_book[:, None]
+    features = shaped(obs).shape[1], shaped(code_book).shape[1]
+    if features[0] != features[1]:
+        raise TypeError(f"cluster.vq: obs has {features[0]} features and code_book {features[1]}: they must agree.")
     distances = xnp.linalg.norm(obs[:, None] - code_book[None], axis=-1)
     return xnp.argmin(distances, axis=-1), xnp.min(distances, axis=-1)

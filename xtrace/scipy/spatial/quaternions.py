@@ -13,6 +13,7 @@ from xtrace import numpy as xnp
 from xtrace.core import statics
 from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
+from xtrace.scipy.special.declare import with_derivatives
 
 #: Below this angle (radians) the series of sin(angle / 2) / angle and its reciprocal are exact in float32 and float64.
 _SMALL = 1e-3
@@ -214,11 +215,24 @@ def to_euler(q: Any, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> A
     return xnp.rad2deg(angles) if degrees else angles
 
 
+def _turn_of_leading_vector(t: Any, m: Any) -> Any:
+    """The derivative of `_leading_vector`, of which the other eigenvalues may be equal, as those of two rotations are."""
+    v = _leading_vector(m)
+    onto = v[:, None] * v
+    change = t @ v
+    gaps = xnp.eye(4, dtype=shaped(m).dtype) * (v @ m @ v) - m + onto
+    return xnp.linalg.solve(gaps, change - onto @ change)
+
+
+@with_derivatives(_turn_of_leading_vector)
+def _leading_vector(m: Any) -> Any:
+    return xnp.linalg.eigh(m)[1][:, -1]
+
+
 @composite
 def mean(q: Any, weights: Any) -> Any:
     """The eigenvector of the largest eigenvalue of the weighted sum of q q^T (Markley et al., 2007)."""
-    _, vectors = xnp.linalg.eigh((weights[:, None] * q).T @ q)
-    return vectors[:, -1]
+    return _leading_vector((weights[:, None] * q).T @ q)
 
 
 @composite(static_argnames=("inverse",))

@@ -82,10 +82,17 @@ def operands(name: str, *args: Any) -> list[Any]:
     return arrays(*[red.broadcast(x, shape) for x in values])
 
 
-def evaluate(name: str, formula: Callable[..., Any], *args: Any, accepts_complex: bool = False) -> Any:
-    """A formula on arguments of any numeric dtype: 16-bit floats are computed in float32."""
+def evaluate(
+    name: str, formula: Callable[..., Any], *args: Any, accepts_complex: bool = False, keeps_weak: bool = False
+) -> Any:
+    """A formula on arguments of any numeric dtype: 16-bit floats are computed in float32.
+
+    keeps_weak: whether the result for Python scalars is as weakly typed as they are.
+    """
     values = operands(name, *args)
     dtype = shaped(values[0]).dtype
+    if not keeps_weak and shaped(values[0]).weak_type:
+        values = [shapes.convert(x, dtype, False) for x in values]
     if dtype.kind == "c" and not accepts_complex:
         raise ValueError(f"{name} does not support complex-valued inputs, got {dtype}: give it the real part.")
     if dtype.itemsize >= 4:
@@ -104,21 +111,23 @@ def unary(
     shown: str,
     argument: str = "x",
     accepts_complex: bool = False,
+    keeps_weak: bool = False,
 ) -> Rule:
     """A public function of one array."""
+    options = {"accepts_complex": accepts_complex, "keeps_weak": keeps_weak}
 
     def special(x: Any) -> Any:
-        return evaluate(name, function, x, accepts_complex=accepts_complex)
+        return evaluate(name, function, x, **options)
 
     if argument == "y":
 
         def special(y: Any) -> Any:  # type: ignore[misc]
-            return evaluate(name, function, y, accepts_complex=accepts_complex)
+            return evaluate(name, function, y, **options)
 
     elif argument == "p":
 
         def special(p: Any) -> Any:  # type: ignore[misc]
-            return evaluate(name, function, p, accepts_complex=accepts_complex)
+            return evaluate(name, function, p, **options)
 
     special.__name__ = special.__qualname__ = name
     special.__doc__ = f"""{summary}

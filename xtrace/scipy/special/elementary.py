@@ -194,7 +194,15 @@ def _logit(x: Any) -> Any:
 # log(x / (1 - x)) is steep near 1, where the derivative by its formula would cancel.
 _logit_with_derivative = with_derivatives(lambda t, x: el.div(t, el.mul(x, el.sub(full_like(x, 1), x))))(_logit)
 
-expit = unary("expit", el.logistic, "The logistic function: 1 / (1 + exp(-x)).", "0.0", "0.5000", accepts_complex=True)
+expit = unary(
+    "expit",
+    el.logistic,
+    "The logistic function: 1 / (1 + exp(-x)).",
+    "0.0",
+    "0.5000",
+    accepts_complex=True,
+    keeps_weak=True,
+)
 logit = unary(
     "logit",
     _logit_with_derivative,
@@ -202,15 +210,33 @@ logit = unary(
     "0.5",
     "0.0000",
     accepts_complex=True,
+    keeps_weak=True,
 )
-erf = unary("erf", lax_special.erf, "The error function.", "0.5", "0.5205")
-erfc = unary("erfc", lax_special.erfc, "1 minus the error function, exact where that is near 1.", "0.5", "0.4795")
-erfinv = unary("erfinv", lax_special.erf_inv, "The inverse of the error function.", "0.5", "0.4769")
+erf = unary("erf", lax_special.erf, "The error function.", "0.5", "0.5205", keeps_weak=True)
+erfc = unary(
+    "erfc",
+    lax_special.erfc,
+    "1 minus the error function, exact where that is near 1.",
+    "0.5",
+    "0.4795",
+    keeps_weak=True,
+)
+erfinv = unary("erfinv", lax_special.erf_inv, "The inverse of the error function.", "0.5", "0.4769", keeps_weak=True)
 gammaln = unary(
-    "gammaln", lax_special.lgamma, "The logarithm of the absolute value of the gamma function.", "4.0", "1.7918"
+    "gammaln",
+    lax_special.lgamma,
+    "The logarithm of the absolute value of the gamma function.",
+    "4.0",
+    "1.7918",
+    keeps_weak=True,
 )
 digamma = unary(
-    "digamma", lax_special.digamma, "The derivative of the logarithm of the gamma function.", "1.0", "-0.5772"
+    "digamma",
+    lax_special.digamma,
+    "The derivative of the logarithm of the gamma function.",
+    "1.0",
+    "-0.5772",
+    keeps_weak=True,
 )
 
 
@@ -250,14 +276,29 @@ def polygamma(n: Any, x: Any) -> Any:
     return lax_special.polygamma(*operands("polygamma", n, x))
 
 
-i0e = unary("i0e", bessel.bessel_i0e, "exp(-|x|) I0(x), with the modified Bessel function of order 0.", "1.0", "0.4658")
-i1e = unary("i1e", bessel.bessel_i1e, "exp(-|x|) I1(x), with the modified Bessel function of order 1.", "1.0", "0.2079")
+i0e = unary(
+    "i0e",
+    bessel.bessel_i0e,
+    "exp(-|x|) I0(x), with the modified Bessel function of order 0.",
+    "1.0",
+    "0.4658",
+    keeps_weak=True,
+)
+i1e = unary(
+    "i1e",
+    bessel.bessel_i1e,
+    "exp(-|x|) I1(x), with the modified Bessel function of order 1.",
+    "1.0",
+    "0.2079",
+    keeps_weak=True,
+)
 i0 = unary(
     "i0",
     lambda x: el.mul(el.exp(el.abs(x)), bessel.bessel_i0e(x)),
     "The modified Bessel function of the first kind of order 0.",
     "1.0",
     "1.2661",
+    keeps_weak=True,
 )
 i1 = unary(
     "i1",
@@ -265,6 +306,7 @@ i1 = unary(
     "The modified Bessel function of the first kind of order 1.",
     "1.0",
     "0.5652",
+    keeps_weak=True,
 )
 
 

@@ -19,7 +19,6 @@ from xtrace.lax import special as lax_special
 from xtrace.scipy.special.declare import (
     evaluate,
     full_like,
-    operands,
     polynomial,
     unary,
     where,
@@ -153,7 +152,7 @@ loggamma = unary(
     "loggamma", _log_gamma,
     "The logarithm of the gamma function: of complex numbers the branch that is real on the positive axis; nan for "
     "negative numbers.",
-    "5.0", "3.1781", accepts_complex=True,
+    "5.0", "3.1781", accepts_complex=True, keeps_weak=True,
 )  # fmt: skip
 gammasgn = unary("gammasgn", sign_of_gamma, "The sign of the gamma function; nan at its poles.", "-0.5", "-1.0000")
 
@@ -224,7 +223,7 @@ def betaln(a: Any, b: Any) -> Any:
     >>> print(f"{xt.scipy.special.betaln(2.0, 3.0):.4f}")
     -2.4849
     """
-    return evaluate("betaln", log_beta, a, b)
+    return evaluate("betaln", log_beta, a, b, keeps_weak=True)
 
 
 # -- counting --------------------------------------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 @composite
 def _factorial(n: Any) -> Any:
-    return evaluate("factorial", lambda x: where(x < 0, 0.0, gamma_of(where(x < 0, 0.0, x) + 1)), n)
+    return evaluate("factorial", lambda x: where(x < 0, 0.0, gamma_of(where(x < 0, 0.0, x) + 1)), n, keeps_weak=True)
 
 
 def _comb(n: Any, k: Any) -> Any:
@@ -293,7 +292,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     def repeated(n: Any, k: Any) -> Any:
         return where((k == 0) & (n >= 0), 1.0, _comb(n + k - 1, k))
 
-    return evaluate("comb", repeated if repetition else _comb, N, k)
+    return evaluate("comb", repeated if repetition else _comb, N, k, keeps_weak=True)
 
 
 @with_derivatives(
@@ -345,11 +344,14 @@ def multigammaln(a: Any, d: Any) -> Any:
     1.5502
     """
     d = int(statics.number(d, "d"))
-    (a,) = operands("multigammaln", a)
-    total = full_like(a, d * (d - 1) / 4 * math.log(math.pi))
-    for j in range(d):
-        total = total + lax_special.lgamma(a - j / 2)
-    return total
+
+    def summed(a: Any) -> Any:
+        total = full_like(a, d * (d - 1) / 4 * math.log(math.pi))
+        for j in range(d):
+            total = total + lax_special.lgamma(a - j / 2)
+        return total
+
+    return evaluate("multigammaln", summed, a)
 
 
 def bernoulli(n: Any) -> Any:

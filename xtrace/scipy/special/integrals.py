@@ -14,7 +14,7 @@ from xtrace.lax import shapes
 from xtrace.lax import special as lax_special
 from xtrace.lax.control_flow import loops
 from xtrace.numpy import promotion
-from xtrace.scipy.special.declare import arrays, evaluate, full_like, operands, piece, unary, where, with_derivatives
+from xtrace.scipy.special.declare import arrays, evaluate, full_like, piece, unary, where, with_derivatives
 from xtrace.scipy.special.tables import COSINE_INTEGRAL_ROOT, EXPI_ROOT
 
 
@@ -178,7 +178,7 @@ def sici(x: Any) -> Any:
     >>> print(f"{si:.4f} {ci:.4f}")
     0.9461 0.3374
     """
-    (values,) = operands("sici", x)
+    (values,) = promotion.promote_args_inexact("sici", x)
     if shaped(values).dtype.kind == "c":
         raise ValueError(f"Argument `x` to sici must be real-valued, got {shaped(values).dtype}.")
     return evaluate("sici", _sici, values)
@@ -226,4 +226,4 @@ def spence(x: Any) -> Any:
     dtype = shaped(values).dtype
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"spence needs an array of float32 or float64, got x of dtype={dtype}: convert it first.")
-    return _spence(values)
+    return evaluate("spence", _spence, values)

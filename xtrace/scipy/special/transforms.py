@@ -42,7 +42,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
     >>> print(f"{xt.scipy.special.boxcox(2.0, 3.0):.4f}")
     2.3333
     """
-    return evaluate("boxcox", lambda x, power: _power_of_log(el.log(x), power), x, lmbda)
+    return evaluate("boxcox", lambda x, power: _power_of_log(el.log(x), power), x, lmbda, keeps_weak=True)
 
 
 @composite
@@ -59,4 +59,4 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
     >>> print(f"{xt.scipy.special.boxcox1p(1.0, 3.0):.4f}")
     2.3333
     """
-    return evaluate("boxcox1p", lambda x, power: _power_of_log(el.log1p(x), power), x, lmbda)
+    return evaluate("boxcox1p", lambda x, power: _power_of_log(el.log1p(x), power), x, lmbda, keeps_weak=True)

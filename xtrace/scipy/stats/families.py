@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from xtrace import numpy as xnp
@@ -75,10 +75,15 @@ def log1mexp(x: Any) -> Any:
     return where(x > math.log(2), el.log1p(-el.exp(-x)), el.log(-el.expm1(-x)))
 
 
-def inexact(name: str, *args: Any) -> tuple[list[Any], Any]:
-    """Arguments of one floating dtype, at least float32, not broadcast; and the dtype of the result."""
+def inexact(name: str, *args: Any, strong: bool | None = False) -> tuple[list[Any], Any]:
+    """Arguments of one floating dtype, at least float32, not broadcast; and the dtype of the result.
+
+    strong: whether Python scalars make no weak result; None: they make one if the first argument is one of them.
+    """
     values = promotion.promote_args_inexact(name, *args)
     dtype = shaped(values[0]).dtype
+    if strong or strong is None and not dtypes.of_value(args[0])[1]:
+        values = [shapes.convert(x, dtype, False) for x in values]
     if dtype.kind == "c":
         raise ValueError(f"{name} does not support complex-valued inputs, got {dtype}: give it the real part.")
     if dtype.itemsize < 4:
@@ -108,6 +113,7 @@ class Family:
       inside: (*parameters) -> a point inside the support.
       discrete: a distribution on integers: no scale, and no probability between them.
       located: whether it has a location (and, unless discrete, a scale).
+      strong: functions whose results are not weakly typed, whatever the arguments are.
       ends_outside: the integrals' formulas have no finite derivatives at the ends of the support, which count as
         outside then.
     """
@@ -124,9 +130,10 @@ class Family:
         discrete: bool = False,
         located: bool = True,
         ends_outside: bool = False,
+        strong: Collection[str] = (),
     ) -> None:
         self.name, self.title, self.parameters, self.example = name, title, parameters, example
-        self.ends_outside = ends_outside
+        self.ends_outside, self.strong = ends_outside, strong
         self.valid, self.support, self.inside, self.discrete, self.located = valid, support, inside, discrete, located
 
     def declare(
@@ -149,10 +156,10 @@ class Family:
         """logpdf and pdf (of discrete distributions logpmf and pmf) by the formula of the former."""
         name = "pmf" if self.discrete else "pdf"
         log_name, what = _EXPONENTIALS[name]
-        log = self.declare(log_name, formula, shown_log)
+        log, kind = self.declare(log_name, formula, shown_log), FUNCTIONS[log_name]
 
-        def body(*args: Any) -> Any:
-            return el.exp(log(*args))
+        def body(x: Any, *rest: Any) -> Any:
+            return el.exp(self._evaluate(name, kind, formula, self.located, x, rest))
 
         variable = "k" if self.discrete else "x"
         return log, self._public(name, what, variable, self.located, body, shown)
@@ -212,6 +219,7 @@ class Family:
         values, dtype = inexact(
             f"{self.name}.{function}", x, *rest[:count], *([] if _is(loc, 0) else [loc]),
             *([] if _is(scale, 1) else [scale]),
+            strong=True if function in self.strong else None if self.discrete else False,
         )  # fmt: skip
         y, parameters = values[0], values[1 : count + 1]
         loc = 0 if _is(loc, 0) else values[count + 1]

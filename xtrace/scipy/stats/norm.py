@@ -7,7 +7,10 @@ import math
 from xtrace.scipy.special.normal import log_ndtr_of, ndtr_of, ndtri_of
 from xtrace.scipy.stats.families import Family
 
-_family = Family("norm", "normal distribution, of density exp(-x^2 / 2) / sqrt(2 pi)")
+_family = Family(
+    "norm", "normal distribution, of density exp(-x^2 / 2) / sqrt(2 pi)",
+    strong=("cdf", "logcdf", "sf", "logsf", "ppf", "isf"),
+)  # fmt: skip
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 logpdf, pdf = _family.densities(lambda x: -0.5 * (x * x) - _HALF_LOG_2PI, "-1.0439", "0.3521")

@@ -19,6 +19,7 @@ def _inside(a: Any, b: Any) -> Any:
 _family = Family(
     "truncnorm", "standard normal distribution restricted to [a, b]", ("a", "b"), (0.5, -1.0, 2.0),
     valid=lambda a, b: a < b, support=lambda a, b: (a, b), inside=_inside, ends_outside=True,
+    strong=("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf"),
 )  # fmt: skip
 
 
