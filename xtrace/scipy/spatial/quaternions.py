@@ -216,7 +216,7 @@ def to_euler(q: Any, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> A
 
 
 def _turn_of_leading_vector(t: Any, m: Any) -> Any:
-    """The derivative of `_leading_vector`, of which the other eigenvalues may be equal, as those of two rotations are."""
+    """The derivative of `_leading_vector`; the other eigenvalues may be equal, as those of two rotations are."""
     v = _leading_vector(m)
     onto = v[:, None] * v
     change = t @ v

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from xtrace.scipy.special.elementary import betainc as betainc
-from xtrace.scipy.special.elementary import digamma as digamma
 from xtrace.scipy.special.elementary import entr as entr
 from xtrace.scipy.special.elementary import erf as erf
 from xtrace.scipy.special.elementary import erfc as erfc
@@ -11,7 +10,6 @@ from xtrace.scipy.special.elementary import erfinv as erfinv
 from xtrace.scipy.special.elementary import expit as expit
 from xtrace.scipy.special.elementary import gammainc as gammainc
 from xtrace.scipy.special.elementary import gammaincc as gammaincc
-from xtrace.scipy.special.elementary import gammaln as gammaln
 from xtrace.scipy.special.elementary import i0 as i0
 from xtrace.scipy.special.elementary import i0e as i0e
 from xtrace.scipy.special.elementary import i1 as i1
@@ -34,8 +32,10 @@ from xtrace.scipy.special.gammas import bernoulli as bernoulli
 from xtrace.scipy.special.gammas import beta as beta
 from xtrace.scipy.special.gammas import betaln as betaln
 from xtrace.scipy.special.gammas import comb as comb
+from xtrace.scipy.special.gammas import digamma as digamma
 from xtrace.scipy.special.gammas import factorial as factorial
 from xtrace.scipy.special.gammas import gamma as gamma
+from xtrace.scipy.special.gammas import gammaln as gammaln
 from xtrace.scipy.special.gammas import gammasgn as gammasgn
 from xtrace.scipy.special.gammas import loggamma as loggamma
 from xtrace.scipy.special.gammas import multigammaln as multigammaln

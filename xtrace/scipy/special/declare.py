@@ -153,6 +153,14 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return selection.select(condition, x, y)
 
 
+def distance_from(x: Any, root: tuple[float, float]) -> Any:
+    """x minus a root, which is given as the nearest double and what is missing from it."""
+    high = float(np.asarray(root[0], shaped(x).dtype))
+    first = x - high
+    # As sign times size, which older compilers don't merge: (x - high) - low would become x - (high + low).
+    return el.sign(first) * el.abs(first) - (root[0] - high + root[1])
+
+
 def piece(name: str, t: Any) -> Any:
     """The polynomial of a table at t."""
     return polynomials.polynomial(t, list(monomials(name, shaped(t).dtype)))

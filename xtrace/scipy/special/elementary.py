@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from xtrace.core.composite import composite
+from xtrace.core.primitive import shaped
 from xtrace.lax import bessel, bitwise, comparisons, incomplete_beta, incomplete_gamma, selection
 from xtrace.lax import elementwise as el
 from xtrace.lax import special as lax_special
 from xtrace.nn import normalization
 from xtrace.nn.normalization import logsumexp as logsumexp
-from xtrace.scipy.special.declare import full_like, operands, unary, with_derivatives
+from xtrace.scipy.special.declare import full_like, operands, polynomial, unary, where, with_derivatives
+from xtrace.scipy.special.normal import erfcinv_of
 
 
 def softmax(x: Any, /, *, axis: Any = None) -> Any:
@@ -156,6 +159,14 @@ def rel_entr(p: Any, q: Any) -> Any:
     return _rel_entr(p, q)
 
 
+def _log_of_ratio(p: Any, q: Any) -> Any:
+    """log(p / q) of positive numbers, where they are near each other and where their ratio isn't finite too."""
+    ratio, relative = p / q, (p - q) / q
+    near, fits = el.abs(relative) < 0.5, (ratio > 1e-37) & (ratio < 1e37)
+    whole = el.log(where(fits, ratio, 1.0))
+    return where(near, el.log1p(where(near, relative, 0.0)), where(fits, whole, el.log(p) - el.log(q)))
+
+
 @composite
 def _rel_entr(p: Any, q: Any) -> Any:
     p, q = operands("rel_entr", p, q)
@@ -163,7 +174,7 @@ def _rel_entr(p: Any, q: Any) -> Any:
     both = comparisons.gt(el.min(p, q), zero)
     # Where the formula isn't used, its operands are 1: no derivative of it is infinite there.
     safe_p, safe_q = selection.select(both, p, one), selection.select(both, q, one)
-    value = el.sub(el.mul(safe_p, el.log(safe_p)), el.mul(safe_p, el.log(safe_q)))
+    value = el.mul(safe_p, _log_of_ratio(safe_p, safe_q))
     edge = selection.select(comparisons.eq(p, zero), el.max(q, zero), full_like(p, -1))
     is_zero = comparisons.ge(el.min(edge, q), zero)
     return selection.select(both, value, selection.select(is_zero, zero, full_like(p, np.inf)))
@@ -184,11 +195,23 @@ def kl_div(p: Any, q: Any) -> Any:
     0.0
     """
     p, q = operands("kl_div", p, q)
-    return el.add(el.sub(_rel_entr(p, q), p), q)
+    value = el.add(el.sub(_rel_entr(p, q), p), q)
+    # Where they are near each other, q (1 + d) log(1 + d) - q d by its series in d.
+    both = comparisons.gt(el.min(p, q), full_like(p, 0))
+    relative = (p - q) / where(both, q, 1.0)
+    near = both & (el.abs(relative) < 0.2)
+    d = where(near, relative, 0.0)
+    series = polynomial(d, *[(-1) ** k / ((k + 1) * (k + 2)) for k in range(23)])
+    return where(near, q * d * d * series, value)
 
 
 def _logit(x: Any) -> Any:
-    return el.log(el.div(x, el.sub(el.scalar_like(x, 1), x)))
+    value = el.log(el.div(x, el.sub(el.scalar_like(x, 1), x)))
+    if shaped(x).dtype.kind == "c":
+        return value
+    # Around 1/2, where the logarithm is near 0, 2 x - 1 is exact.
+    middle = el.abs(x - 0.5) < 0.25
+    return where(middle, 2 * el.atanh(where(middle, 2 * x - 1, 0.0)), value)
 
 
 # log(x / (1 - x)) is steep near 1, where the derivative by its formula would cancel.
@@ -221,23 +244,18 @@ erfc = unary(
     "0.4795",
     keeps_weak=True,
 )
-erfinv = unary("erfinv", lax_special.erf_inv, "The inverse of the error function.", "0.5", "0.4769", keeps_weak=True)
-gammaln = unary(
-    "gammaln",
-    lax_special.lgamma,
-    "The logarithm of the absolute value of the gamma function.",
-    "4.0",
-    "1.7918",
-    keeps_weak=True,
-)
-digamma = unary(
-    "digamma",
-    lax_special.digamma,
-    "The derivative of the logarithm of the gamma function.",
-    "1.0",
-    "-0.5772",
-    keeps_weak=True,
-)
+
+
+@with_derivatives(lambda t, x: t * (0.5 * math.sqrt(math.pi) * el.exp(_erfinv(x) * _erfinv(x))))
+def _erfinv(x: Any) -> Any:
+    """By the distance to 1 where x is near that."""
+    size = el.abs(x)
+    center = size < 0.5
+    outer = el.sign(x) * erfcinv_of(where(center, 1.0, 1 - size))
+    return where(center, lax_special.erf_inv(where(center, x, 0.0)), outer)
+
+
+erfinv = unary("erfinv", _erfinv, "The inverse of the error function.", "0.5", "0.4769", keeps_weak=True)
 
 
 @composite

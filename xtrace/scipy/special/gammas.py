@@ -16,9 +16,12 @@ from xtrace.core.composite import composite
 from xtrace.core.primitive import shaped
 from xtrace.lax import elementwise as el
 from xtrace.lax import special as lax_special
+from xtrace.scipy.special import tables
 from xtrace.scipy.special.declare import (
+    distance_from,
     evaluate,
     full_like,
+    piece,
     polynomial,
     unary,
     where,
@@ -73,7 +76,10 @@ def gamma_of(x: Any) -> Any:
     exact = _is_integer(inside) & (value < 0.25 / np.finfo(shaped(x).dtype).eps)
     value = where(exact, el.round(value, _EVEN), value)
     value = where(z > limit, math.inf, where(z != z, z, value))
-    value = where(reflected, math.pi / (sin_pi(x) * value), value)
+    # What 1 - x lost to rounding changes gamma by its logarithm's slope.
+    slope = el.log(inside) - 0.5 / inside - 1 / (12 * inside * inside)
+    reflection = value * (1 + where(reflected & (inside == z), (1 - z) - x, 0.0) * slope)
+    value = where(reflected, math.pi / (sin_pi(x) * reflection), value)
     return where(_is_integer(x) & (x < 0), math.nan, value)
 
 
@@ -133,10 +139,28 @@ def _complex_log_gamma(z: Any) -> Any:
     return where(pole, full_like(z, 0) + complex(math.nan, math.nan), where(below, el.conj(value), value))
 
 
+@with_derivatives(lambda t, x: t * lax_special.polygamma(full_like(x, 1), x))
+def digamma_of(x: Any) -> Any:
+    """digamma of real arrays: around its positive root by a polynomial, so that what is near 0 is exact."""
+    middle = el.abs(x - 1.475) < 0.275
+    near = where(middle, x, 1.475)
+    value = distance_from(near, tables.DIGAMMA_ROOT) * piece("digamma", (near - 1.475) / 0.275)
+    return where(middle, value, lax_special.digamma(x))
+
+
+@with_derivatives(lambda t, x: t * digamma_of(x))
+def log_abs_gamma(x: Any) -> Any:
+    """log |gamma| of real arrays: around its roots 1 and 2 by a polynomial, so that what is near 0 is exact."""
+    middle = el.abs(x - 1.675) < 0.925
+    near = where(middle, x, 1.675)
+    value = (near - 1) * (near - 2) * piece("gammaln", (near - 1.675) / 0.925)
+    return where(middle, value, lax_special.lgamma(x))
+
+
 def _log_gamma(x: Any) -> Any:
     if shaped(x).dtype.kind == "c":
         return _complex_log_gamma(x)
-    return where((x < 0) | ((x == 0) & (1 / x < 0)), math.nan, lax_special.lgamma(x))
+    return where((x < 0) | ((x == 0) & (1 / x < 0)), math.nan, log_abs_gamma(x))
 
 
 def _gamma(x: Any) -> Any:
@@ -154,6 +178,13 @@ loggamma = unary(
     "negative numbers.",
     "5.0", "3.1781", accepts_complex=True, keeps_weak=True,
 )  # fmt: skip
+gammaln = unary(
+    "gammaln", log_abs_gamma, "The logarithm of the absolute value of the gamma function.", "4.0", "1.7918",
+    keeps_weak=True,
+)  # fmt: skip
+digamma = unary(
+    "digamma", digamma_of, "The derivative of the logarithm of the gamma function.", "1.0", "-0.5772", keeps_weak=True
+)
 gammasgn = unary("gammasgn", sign_of_gamma, "The sign of the gamma function; nan at its poles.", "-0.5", "-1.0000")
 
 

@@ -14,16 +14,22 @@ from xtrace.lax import shapes
 from xtrace.lax import special as lax_special
 from xtrace.lax.control_flow import loops
 from xtrace.numpy import promotion
-from xtrace.scipy.special.declare import arrays, evaluate, full_like, piece, unary, where, with_derivatives
+from xtrace.scipy.special.declare import (
+    arrays,
+    distance_from,
+    evaluate,
+    full_like,
+    piece,
+    unary,
+    where,
+    with_derivatives,
+)
 from xtrace.scipy.special.tables import COSINE_INTEGRAL_ROOT, EXPI_ROOT
 
 
 def _root_log(x: Any, root: tuple[float, float]) -> tuple[Any, Any]:
     """(x - root, log(x / root)) without cancellation near the root."""
-    high, low = root
-    difference = (x - float(np.asarray(high, shaped(x).dtype))) - (
-        high - float(np.asarray(high, shaped(x).dtype)) + low
-    )
+    high, difference = root[0], distance_from(x, root)
     near = el.abs(difference) < 0.5 * high
     relative = difference / high
     return difference, where(near, el.log1p(where(near, relative, 0.0)), el.log(where(near, 1.0, x / high)))

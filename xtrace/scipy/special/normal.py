@@ -37,9 +37,11 @@ def _log_ndtr_slope(x: Any) -> Any:
 
 @with_derivatives(lambda t, x: t * _log_ndtr_slope(x))
 def log_ndtr_of(x: Any) -> Any:
-    negative = x < -1
-    low = el.log(0.5 * erfcx_real(-where(negative, x, -1.0) * _ROOT_HALF)) - 0.5 * x * x
-    return where(negative, low, el.log1p(-0.5 * lax_special.erfc(x * _ROOT_HALF)))
+    scaled = erfcx_real(el.abs(x) * _ROOT_HALF)
+    square, rest = split_square(x)
+    low = el.log(0.5 * scaled) - 0.5 * x * x
+    high = el.log1p(-0.5 * el.exp(-0.5 * square) * (1 - 0.5 * rest) * scaled)
+    return where(x < -1, low, where(x > 1, high, el.log1p(-0.5 * lax_special.erfc(x * _ROOT_HALF))))
 
 
 #: Wichura, "Algorithm AS 241: the percentage points of the normal distribution", 1988: for |p - 1/2| <= 0.425, and in
@@ -81,13 +83,13 @@ def ndtri_of(p: Any) -> Any:
     return where((p < 0) | (p > 1) | (p != p), math.nan, value)
 
 
-def _erfcinv(y: Any) -> Any:
+def erfcinv_of(y: Any) -> Any:
     return -ndtri_of(y * 0.5) * _ROOT_HALF
 
 
 ndtr = unary("ndtr", ndtr_of, "The normal distribution function.", "0.0", "0.5000")
 ndtri = unary("ndtri", ndtri_of, "The inverse of the normal distribution function.", "0.5", "0.0000", argument="p")
-erfcinv = unary("erfcinv", _erfcinv, "The inverse of erfc.", "0.5", "0.4769", argument="y")
+erfcinv = unary("erfcinv", erfcinv_of, "The inverse of erfc.", "0.5", "0.4769", argument="y")
 
 
 @composite(static_argnames=("series_order",))
