@@ -6,13 +6,11 @@ such parameter, what it should give stands beside the call.
 
 from __future__ import annotations
 
-import ast
-
 import numpy as np
 import pytest
 
 import xtrace as xt
-from tests.test_api_names import NAMES
+from tests import parameters
 
 jnp = xt.numpy
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -297,53 +295,19 @@ ELSEWHERE_OF = {
 }
 
 
-def _evaluate(text, root, values):
-    return eval(text, {"np": root} | values)  # noqa: S307 - the text is the table's own
-
-
-def _check(actual, expected):
-    if isinstance(expected, tuple | list):
-        assert len(actual) == len(expected)
-        for a, e in zip(actual, expected, strict=True):
-            _check(a, e)
-    elif isinstance(expected, str):
-        assert actual == expected
-    else:
-        assert np.shape(actual) == np.shape(expected)
-        assert np.asarray(actual).dtype.kind == np.asarray(expected).dtype.kind or np.size(expected) == 0
-        np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=2e-4)
-
-
 CASES = [c if isinstance(c, tuple) else (c, c) for c in CALLS]
 
 
 @pytest.mark.parametrize(("call", "numpy_call"), CASES, ids=[c[0] for c in CASES])
 def test_value(call, numpy_call):
     values = {name: jnp.asarray(value) for name, value in VALUES.items()}
-    _check(_evaluate(call, jnp, values), _evaluate(numpy_call, np, VALUES))
-
-
-def _given(call):
-    """(function, name of a parameter) of all that the call gives."""
-    pairs = set()
-    for node in ast.walk(ast.parse(call)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NAMES["jax.numpy"]:
-            signature = NAMES["jax.numpy"][node.func.attr]
-            if signature is None:
-                continue
-            names = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
-            pairs |= {(node.func.attr, n) for n in names[: len(node.args)]}
-            pairs |= {(node.func.attr, k.arg) for k in node.keywords}
-    return pairs
+    parameters.check(
+        parameters.evaluate(call, {"np": jnp}, values), parameters.evaluate(numpy_call, {"np": np}, VALUES)
+    )
 
 
 def test_every_parameter_is_given():
-    given = set().union(*[_given(call) for call, _ in CASES])
-    wanted = {
-        (name, p.name)
-        for name, signature in NAMES["jax.numpy"].items()
-        if signature is not None and not isinstance(getattr(jnp, name), jnp.ufunc)
-        for p in signature.parameters.values()
-        if p.default is not p.empty and p.name not in ELSEWHERE and (name, p.name) not in ELSEWHERE_OF
-    }
-    assert not wanted - given
+    given = set().union(*[parameters.given(call, {"np": "jax.numpy"}) for call, _ in CASES])
+    ufuncs = {name for name, value in vars(jnp).items() if isinstance(value, jnp.ufunc)}
+    wanted = parameters.optional(["jax.numpy"], {**ELSEWHERE, **ELSEWHERE_OF})
+    assert not {pair for pair in wanted if pair[0] not in ufuncs} - given
