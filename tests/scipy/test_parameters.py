@@ -70,7 +70,8 @@ CALLS: list[str | tuple[str, str]] = [
     "sp.linalg.helmert(4, full=True)",
     f"[abs(f) for f in sp.linalg.hessenberg(a, calc_q=True, {_FREE})]",
     f"sp.linalg.inv(a, {_FREE})",
-    *[(f"sp.linalg.{name}(4, kind='{kind}')", f"sp.linalg.{name}(4, kind='{kind}') * 1.0") for name in ("pascal", "invpascal")
+    *[(f"sp.linalg.{name}(4, kind='{kind}')", f"sp.linalg.{name}(4, kind='{kind}') * 1.0")
+      for name in ("pascal", "invpascal")
       for kind in ("symmetric", "lower", "upper")],
     f"sp.linalg.lu(a, permute_l=True, {_FREE})",
     f"sp.linalg.lu_factor(a, {_FREE})[0]",

@@ -109,3 +109,10 @@ def test_flags_have_programs_of_their_own():
     with xt.enable_x64(True):
         assert xt.make_jaxpr(lambda x: xnp.mean(x))(np.arange(3)).out_avals[0].dtype == np.float64
     assert xt.make_jaxpr(lambda x: xnp.mean(x))(np.arange(3)).out_avals[0].dtype == np.float32
+
+
+def test_constants_of_the_program_are_told_apart_by_value():
+    """An array of rank 0 that is made inside the program is a literal of it, and not a variable."""
+    for make, number in [(xnp.zeros, 0.0), (xnp.ones, 1.0)] * 3:
+        fun = xt.jit(lambda x, make=make: xnp.where(x > 0.5, x, make((), np.float32)))
+        np.testing.assert_array_equal(fun(X), np.where(X > 0.5, X, number))

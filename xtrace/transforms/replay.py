@@ -171,8 +171,11 @@ def inline(
     call: list[Any] = [trace_context()]
     for x in (*args, *kwargs.values()) if kwargs else args:
         if type(x) is tracer and x._trace is trace:
-            inputs.append(x._var)
-            call.append(x.aval)
+            if type(x._var) is Literal:  # a constant of the program: its value is a part of what is recorded
+                call.append((x.aval, _written(x._var.val)))
+            else:
+                inputs.append(x._var)
+                call.append(x.aval)
         elif x is None or type(x) is bool or type(x) is str:
             call.append(x)
         else:
