@@ -21,7 +21,6 @@ _STABLEHLO = {
     el.floor_p: "floor",
     el.ceil_p: "ceil",
     el.is_finite_p: "is_finite",
-    el.abs_p: "abs",
     el.real_p: "real",
     el.imag_p: "imag",
     el.not_p: "not",
@@ -126,6 +125,21 @@ def _circular(op: str, vanishing: str) -> Any:
     return rule
 
 
+def _abs(ctx: Body, eqn: Any, x: Any) -> Any:
+    """Of complex numbers with an infinite part it is infinite, even where the other part is no number (C99)."""
+    aval = eqn.outvars[0].aval
+    out = ctx.op("stablehlo.abs", aval, [x])
+    if not dtypes.is_complex(eqn.invars[0].aval.dtype):
+        return out
+    infinity, flag = ctx.full_like(np.inf, aval), aval.update(dtype=dtypes.bool_)
+    for name in ("real", "imag"):
+        part = ctx.op("stablehlo.abs", aval, [ctx.op("stablehlo." + name, aval, [x])])
+        infinite = compare(ctx, "EQ", part, infinity, aval, flag)
+        out = ctx.op("stablehlo.select", aval, [infinite, infinity, out])
+    return out
+
+
+el.abs_p.lower = _abs
 el.sin_p.lower = _circular("stablehlo.sine", "real")
 el.cos_p.lower = _circular("stablehlo.cosine", "imag")
 

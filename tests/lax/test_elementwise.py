@@ -181,3 +181,9 @@ def test_messages(call, message):
     with pytest.raises(TypeError) as raised:
         call()
     assert str(raised.value) == message
+
+
+def test_magnitude_of_infinite_complex_numbers():
+    parts = [-np.inf, -1.0, np.inf, np.nan]
+    x = np.array([complex(a, b) for a in parts for b in parts], np.complex64)
+    np.testing.assert_array_equal(xt.jit(lax.abs)(x), np.hypot(x.real, x.imag))  # C99: infinite beside nan too

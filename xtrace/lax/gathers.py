@@ -201,7 +201,7 @@ def gather(
       slice_sizes: size of the slice taken at each position, for each dimension of operand.
       unique_indices: a promise that no element is taken twice.
       indices_are_sorted: a promise that the index vectors are in ascending order.
-      mode: what happens out of bounds, a GatherScatterMode or its name; "fill" by default.
+      mode: what happens out of bounds, a GatherScatterMode or its name; "promise_in_bounds" by default.
       fill_value: in mode "fill", the value out of bounds. By default NaN for inexact types, the least value for signed
         integers, the largest for unsigned ones, True for booleans.
 
@@ -218,7 +218,8 @@ def gather(
       >>> xt.lax.gather(x, xt.numpy.array([[2], [0]]), rows, (1, 2)).tolist()
       [[5, 6], [1, 2]]
     """
-    parsed = GatherScatterMode.from_any(mode)
+    # JAX's rule: who names no mode promises that there is nothing out of bounds, which XLA then reads as "clip".
+    parsed = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     if parsed is GatherScatterMode.FILL_OR_DROP:
         if fill_value is None:
             fill_value = default_fill(shaped(operand).dtype)
