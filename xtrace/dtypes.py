@@ -44,7 +44,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
       >>> xt.dtypes.canonicalize_dtype("float64"), xt.dtypes.canonicalize_dtype(int)
       (dtype('float32'), dtype('int32'))
     """
-    found = _core.canonical_dtype(dtype)
+    found = _core.canonicalize(_core.as_dtype(dtype))
     if isinstance(found, _core.ExtendedDtype) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype: {found} is no numpy dtype; pass allow_extended_dtype=True to keep it")
     return found
