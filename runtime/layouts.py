@@ -190,9 +190,14 @@ def placed(x: Any, layout: Layout | _Auto | None) -> Any:
 _copies: dict[Any, Any] = {}
 
 
+def fits(x: Any, layout: Any) -> bool:
+    """Whether an array lies as the runtime's `layout` says; None is what tokens have."""
+    return layout is None or x._pjrt_layout == layout
+
+
 def fitted(arrays: Sequence[Any], expected: Sequence[Any]) -> list[Any]:
     """The arguments of a program, each in the layout that it was compiled for."""
     return [
-        x if x._pjrt_layout == layout else placed(x, Layout.from_pjrt_layout(layout))
+        x if fits(x, layout) else placed(x, Layout.from_pjrt_layout(layout))
         for x, layout in zip(arrays, expected)
     ]

@@ -9,7 +9,7 @@ import logging
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -358,12 +358,30 @@ class Executable:
     @functools.cached_property
     def in_layouts(self) -> list[Any]:
         """The runtime's layouts of the hidden and the kept arguments."""
-        return list(self.loaded.get_parameter_layouts()[len(self.program.ordered_effects) :])
+        program = self.program
+        avals = [*map(shaped, self.const_args), *[a for a, k in zip(program.in_avals, program.kept) if k]]
+        places = [*[c._sharding for c in self.const_args], *self.in_shardings]
+        return self._layouts(self.loaded.get_parameter_layouts, avals, places)
 
     @functools.cached_property
     def out_layouts(self) -> list[Any]:
         """The runtime's layouts of the results."""
-        return list(self.loaded.get_output_layouts()[len(self.program.ordered_effects) :])
+        return self._layouts(self.loaded.get_output_layouts, self.program.out_avals, self.out_shardings)
+
+    def _layouts(self, told: Callable[[], Any], avals: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+        """None for tokens, which lie nowhere."""
+        try:
+            found = told()[len(self.program.ordered_effects) :]
+            return [None if isinstance(a.dtype, dtypes.TokenDtype) else layout for a, layout in zip(avals, found)]
+        except jaxlib_api.XlaRuntimeError:  # jaxlib 0.10 doesn't tell them of programs with tokens
+            if self.program.has_layouts:
+                raise
+        device = self.placement.devices[0]
+        default = device.client.get_default_layout
+        return [
+            None if isinstance(a.dtype, dtypes.TokenDtype) else default(p.dtype, s.shard_shape(p.shape), device)
+            for a, p, s in zip(avals, map(physical_aval, avals), places)
+        ]
 
     def _place(self, x: Any, sharding: Any) -> Any:
         """`x` as an array with this sharding."""
@@ -387,7 +405,7 @@ class Executable:
             array.check_alive(a)
         if layouts.in_use:
             expected = self.in_layouts[len(self.const_args) :]
-            self._copied = any([x._pjrt_layout != layout for x, layout in zip(placed, expected)])
+            self._copied = any([not layouts.fits(x, layout) for x, layout in zip(placed, expected)])
             if self._copied:
                 placed = layouts.fitted(placed, expected)
         results = self._run([*self.const_args, *placed], self.handlers)

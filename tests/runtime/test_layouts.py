@@ -106,3 +106,19 @@ def test_saved_programs_keep_the_layouts_of_arguments(x, tmp_path):
     loaded = xt.stages.Compiled.load(tmp_path / "program")
     for argument in (VALUES, x, xt.device_put(x, columns)):
         np.testing.assert_array_equal(loaded(argument), VALUES + VALUES[::-1])
+
+
+def test_programs_with_tokens_take_arrays_in_other_orders(x):
+    columns, seen = xt.device_put(x, Format(COLUMNS, x.sharding)), []
+
+    @xt.jit
+    def noted(x):
+        xt.experimental.io_callback(lambda x: seen.append(np.array(x)), None, x, ordered=True)
+        return 2 * x
+
+    np.testing.assert_array_equal(noted(columns), 2 * VALUES)
+    token, more = xt.jit(lambda token, x: (xt.lax.after_all(token), x + 1))(xt.lax.create_token(), columns)
+    np.testing.assert_array_equal(more, VALUES + 1)
+    xt.lax.after_all(token).block_until_ready()
+    xt.effects_barrier()
+    np.testing.assert_array_equal(seen, [VALUES])

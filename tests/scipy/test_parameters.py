@@ -147,7 +147,8 @@ CALLS: list[str | tuple[str, str]] = [
     "sp.special.zeta(w + 1, q=w)",
     *[(f"tuple(sp.stats.mode(i, axis={axis}, nan_policy='propagate', keepdims={keepdims}))",) * 2
       for axis in (0, 1, None) for keepdims in (True, False)],
-    *[f"sp.stats.rankdata(i, method='{method}', axis={axis}, nan_policy='propagate')"
+    *[(f"sp.stats.rankdata(i, method='{method}', axis={axis}, nan_policy='propagate')",
+       f"sp.stats.rankdata(i, method='{method}', axis={axis}) * 1.0")  # the kind of SciPy's ranks is its version's
       for method in ("average", "min", "max", "dense", "ordinal") for axis in (0, 1, None)],
     "sp.stats.sem(n, axis=1, ddof=0, nan_policy='omit', keepdims=True)",
     "sp.stats.sem(n, axis=0, ddof=1, nan_policy='propagate', keepdims=False)",

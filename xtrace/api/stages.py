@@ -348,7 +348,7 @@ def eval_shape_call(function: JitFunction, *args: Any, **kwargs: Any) -> Any:
 
 
 def _format(layout: Any, sharding: Any) -> layouts.Format:
-    return layouts.Format(layouts.Layout.from_pjrt_layout(layout), sharding)
+    return layouts.Format(None if layout is None else layouts.Layout.from_pjrt_layout(layout), sharding)
 
 
 class _WrappedType(type):

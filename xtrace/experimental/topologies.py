@@ -77,8 +77,8 @@ def make_mesh(
     Raises:
       ValueError: there are more or fewer devices than the mesh has places.
 
-    >>> make_mesh(get_attached_topology("cpu"), (1, 1), ("x", "y")).shape
-    OrderedDict({'x': 1, 'y': 1})
+    >>> make_mesh(get_attached_topology("cpu"), (1, 1), ("x", "y")).devices.shape
+    (1, 1)
     """
     devices = create_device_mesh(list(mesh_shape), list(topo.devices), contiguous_submeshes=contiguous_submeshes)
     return Mesh(devices, axis_names)
