@@ -197,7 +197,4 @@ def fits(x: Any, layout: Any) -> bool:
 
 def fitted(arrays: Sequence[Any], expected: Sequence[Any]) -> list[Any]:
     """The arguments of a program, each in the layout that it was compiled for."""
-    return [
-        x if fits(x, layout) else placed(x, Layout.from_pjrt_layout(layout))
-        for x, layout in zip(arrays, expected)
-    ]
+    return [x if fits(x, layout) else placed(x, Layout.from_pjrt_layout(layout)) for x, layout in zip(arrays, expected)]
